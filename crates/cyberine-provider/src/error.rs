@@ -1,0 +1,132 @@
+//! How a turn fails.
+
+use std::time::Duration;
+
+/// A turn that did not go well. The message never holds a secret: adapters redact keys before
+/// they build one, and cut quoted text to 2 KiB.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TurnError {
+    /// The caller cancelled, and everything the turn started is dead.
+    #[error("the turn was cancelled")]
+    Cancelled,
+    /// The program could not be started, or the connection not made.
+    #[error("`{target}` could not be reached: {detail}")]
+    Unreachable {
+        /// The program or the address.
+        target: String,
+        /// What the system said.
+        detail: String,
+    },
+    /// The provider does not accept the credential.
+    #[error("the provider refused the credential: {detail}")]
+    Auth {
+        /// What the provider said.
+        detail: String,
+    },
+    /// The account cannot pay. Waiting does not help.
+    #[error("the provider's account cannot pay: {detail}")]
+    Billing {
+        /// What the provider said.
+        detail: String,
+    },
+    /// Too many requests.
+    #[error("the provider limits the rate of requests: {detail}")]
+    RateLimited {
+        /// What the provider said.
+        detail: String,
+        /// How long it asks to wait.
+        retry_after: Option<Duration>,
+    },
+    /// The provider is overloaded or broken on its side.
+    #[error("the provider is not available: {detail}")]
+    Overloaded {
+        /// What the provider said.
+        detail: String,
+        /// How long it asks to wait.
+        retry_after: Option<Duration>,
+    },
+    /// The provider finds fault with the request.
+    #[error("the provider refused the request: {detail}")]
+    Rejected {
+        /// What the provider said.
+        detail: String,
+    },
+    /// The model declined to answer.
+    #[error("the model declined to answer: {detail}")]
+    Refused {
+        /// What the provider said.
+        detail: String,
+    },
+    /// The answer stopped at a limit on tokens or context.
+    #[error("the answer was cut off by the provider: {detail}")]
+    Truncated {
+        /// Which limit.
+        detail: String,
+    },
+    /// Success was reported and nothing was said.
+    #[error("the provider reported success and gave no answer")]
+    Empty,
+    /// Nothing came for longer than the idle limit.
+    #[error("nothing came from the provider for {} s", .limit.as_secs())]
+    IdleTimeout {
+        /// The limit.
+        limit: Duration,
+    },
+    /// The turn took longer than the wall limit.
+    #[error("the turn took longer than {} s", .limit.as_secs())]
+    WallTimeout {
+        /// The limit.
+        limit: Duration,
+    },
+    /// The answer is longer than the limit.
+    #[error("the answer is longer than {limit} bytes")]
+    TooLong {
+        /// The limit.
+        limit: usize,
+    },
+    /// The program ended badly.
+    #[error("the program ended with {status}: {stderr}")]
+    Crashed {
+        /// The exit status or the signal.
+        status: String,
+        /// The tail of its standard error.
+        stderr: String,
+    },
+    /// The stream ended before the provider's own end.
+    #[error("the stream ended before the provider's own end event: {detail}")]
+    Cut {
+        /// What was seen last.
+        detail: String,
+    },
+    /// The provider does not speak its wire.
+    #[error("the provider broke its protocol: {detail}")]
+    Protocol {
+        /// What was wrong.
+        detail: String,
+    },
+}
+
+impl TurnError {
+    /// The stable code of this failure, for records and for code to branch on.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Cancelled => "cancelled",
+            Self::Unreachable { .. } => "unreachable",
+            Self::Auth { .. } => "auth",
+            Self::Billing { .. } => "billing",
+            Self::RateLimited { .. } => "rate-limit",
+            Self::Overloaded { .. } => "overloaded",
+            Self::Rejected { .. } => "rejected",
+            Self::Refused { .. } => "refused",
+            Self::Truncated { .. } => "truncated",
+            Self::Empty => "empty",
+            Self::IdleTimeout { .. } => "timeout-idle",
+            Self::WallTimeout { .. } => "timeout-wall",
+            Self::TooLong { .. } => "too-long",
+            Self::Crashed { .. } => "crashed",
+            Self::Cut { .. } => "cut",
+            Self::Protocol { .. } => "protocol",
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! What can happen to a run: the events its log is made of.
+
+use cyberine_types::{Billing, Timestamp, Usage};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One record of a run's log. `(run, seq)` is its key; `seq` starts at 1 and has no holes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Event {
+    /// Position in the run's log, from 1.
+    pub seq: u64,
+    /// When it was appended.
+    pub at: Timestamp,
+    /// The claim under which it was appended. A lower epoch than the run's present one is refused.
+    pub epoch: u64,
+    /// What happened.
+    #[serde(flatten)]
+    pub body: RunEvent,
+}
+
+/// What happened to a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum RunEvent {
+    /// The run exists and its reservation is held. Always the first event.
+    Admitted {
+        /// `mcp-orchestrate`, `research`.
+        workflow: String,
+        /// The prompt, whole.
+        prompt: String,
+        /// The project's directory, absolute.
+        cwd: String,
+        /// Who asked, as they call themselves: `name@version`, or `cli`.
+        requested_by: String,
+        /// What the engine is to do, frozen at dispatch. Holds no secret.
+        spec: Value,
+    },
+    /// A runner holds the claim.
+    Started {
+        /// Its process id.
+        pid: u32,
+    },
+    /// A step begins.
+    StepStarted {
+        /// The step's id, unique within the run.
+        step: String,
+        /// The step's name, for people.
+        name: String,
+    },
+    /// A candidate has been asked.
+    CandidateStarted {
+        /// The step it belongs to.
+        step: String,
+        /// The candidate's id, unique within the step.
+        candidate: String,
+        /// The provider's name.
+        provider: String,
+        /// The provider's kind.
+        kind: String,
+        /// The model, where known.
+        model: Option<String>,
+        /// How the provider is paid for.
+        billing: Billing,
+    },
+    /// A candidate has answered.
+    CandidateDone {
+        /// The step it belongs to.
+        step: String,
+        /// The candidate's id.
+        candidate: String,
+        /// The answer, whole and not empty.
+        output: String,
+        /// What it used.
+        usage: Usage,
+        /// How long it took.
+        duration_ms: u64,
+    },
+    /// A candidate has failed.
+    CandidateFailed {
+        /// The step it belongs to.
+        step: String,
+        /// The candidate's id.
+        candidate: String,
+        /// The failure's stable code, such as `auth` or `empty`.
+        code: String,
+        /// The failure in words.
+        message: String,
+        /// What it used before it failed.
+        usage: Usage,
+        /// How long it took.
+        duration_ms: u64,
+    },
+    /// A judge has decided, or has been found unable to.
+    Judged {
+        /// The step it belongs to.
+        step: String,
+        /// The verdict.
+        verdict: Verdict,
+    },
+    /// Somebody wants the run stopped.
+    CancelRequested {
+        /// Who: `name@version`, `cli`, `control-file`.
+        by: String,
+        /// Why, where they said.
+        reason: Option<String>,
+    },
+    /// A control was given that the engine does not understand.
+    ControlIgnored {
+        /// What was wrong with it.
+        detail: String,
+    },
+    /// The run is over. Always the last event.
+    Settled {
+        /// `done`, `error` or `cancelled`.
+        state: RunState,
+        /// One line for people.
+        detail: String,
+        /// A stable code, such as `interrupted`, where the state is `error`.
+        reason: Option<String>,
+        /// What is left of what the run started.
+        processes: ProcessCount,
+    },
+}
+
+/// How a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunState {
+    /// Admitted; no runner has claimed it yet.
+    Queued,
+    /// A runner holds the claim.
+    Running,
+    /// It waits for somebody.
+    Suspended,
+    /// It came to its end. Whether there is a winner, the verdict says.
+    Done,
+    /// It could not come to its end.
+    Error,
+    /// It was stopped on request.
+    Cancelled,
+}
+
+impl RunState {
+    /// Whether nothing more will happen.
+    #[must_use]
+    pub const fn is_terminal(self) -> bool {
+        matches!(self, Self::Done | Self::Error | Self::Cancelled)
+    }
+
+    /// The state's name on the wire.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Suspended => "suspended",
+            Self::Done => "done",
+            Self::Error => "error",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// What a judge decided about a step's candidates.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Verdict {
+    /// `consensus`, `llm-judge`.
+    pub kind: String,
+    /// What came out.
+    pub outcome: VerdictOutcome,
+    /// The winning candidate's id; present exactly where `outcome` is `majority` or `winner`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub winner: Option<String>,
+    /// Why, in words; at most 4,000 characters.
+    pub rationale: String,
+    /// Who voted for what, or how each candidate was scored.
+    pub votes: Vec<Vote>,
+    /// What judging used.
+    pub usage: Usage,
+}
+
+/// What came out of judging.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VerdictOutcome {
+    /// More than half of the candidates that answered say the same.
+    Majority,
+    /// The judge prefers one candidate, in every order it was shown them.
+    Winner,
+    /// No candidate is better than every other, or the orders disagree.
+    Tie,
+    /// Too few candidates answered.
+    NoQuorum,
+    /// No judge gave a verdict that holds.
+    Unjudged,
+}
+
+/// One line of a verdict's tally.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Vote {
+    /// Who voted: a judge's provider name and the order it was shown, or `cluster 1`.
+    pub voter: String,
+    /// The candidate voted for, or `None` for none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub candidate: Option<String>,
+    /// The score, where the judge gives one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub score: Option<f64>,
+    /// A short reason.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reason: Option<String>,
+}
+
+/// Children of a run, counted when it settles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ProcessCount {
+    /// How many had to be killed.
+    pub killed: u32,
+    /// How many are still there. Zero, or something is wrong.
+    pub left: u32,
+}

@@ -1,0 +1,144 @@
+//! The ports: what the engines and the surfaces ask of a store, whatever it is made of.
+
+use cyberine_types::{RunId, Timestamp, Usd, UtcDay};
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+
+use crate::claim::Claim;
+use crate::error::StoreError;
+use crate::event::{Event, RunEvent, RunState};
+use crate::run::Run;
+
+/// A run that somebody wants.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewRun {
+    /// Its id, drawn by the caller.
+    pub id: RunId,
+    /// `mcp-orchestrate`, `research`.
+    pub workflow: String,
+    /// The prompt, whole.
+    pub prompt: String,
+    /// The project's directory, absolute and canonical.
+    pub cwd: String,
+    /// Who asks: `name@version`, or `cli`.
+    pub requested_by: String,
+    /// What the engine is to do, frozen. Holds no secret.
+    pub spec: Value,
+}
+
+/// Money to be held for a run until it settles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reserve {
+    /// How much to hold.
+    pub amount: Usd,
+    /// The most that may be held and spent in one UTC day, over all projects of this home.
+    /// `None`: no cap.
+    pub daily_cap: Option<Usd>,
+}
+
+/// The events of runs, and who may write them.
+///
+/// Every method that changes something returns after the change is durable. Implementations may
+/// be used by many processes at once.
+pub trait RunStore: Send + Sync {
+    /// Records the run's first event and its reservation in one transaction, and returns the
+    /// claim on it: from here on the run is this caller's to carry out or to hand over.
+    ///
+    /// # Errors
+    /// [`StoreError::CapReached`] where the day's held and spent money leave no room: nothing is
+    /// recorded then.
+    fn admit(&self, run: NewRun, reserve: Reserve) -> BoxFuture<'_, Result<Claim, StoreError>>;
+
+    /// Appends `events` in one transaction and returns the last sequence number. `Settled`
+    /// settles the reservation with what the run really used.
+    ///
+    /// # Errors
+    /// [`StoreError::Fenced`] where another claim has been taken since, or the run has settled.
+    fn append<'a>(&'a self, claim: &'a Claim, events: Vec<RunEvent>) -> BoxFuture<'a, Result<u64, StoreError>>;
+
+    /// The run, folded; `None` where there is none of that id.
+    fn load(&self, id: RunId) -> BoxFuture<'_, Result<Option<Run>, StoreError>>;
+
+    /// The run's events after `after`, oldest first.
+    fn events(&self, id: RunId, after: u64) -> BoxFuture<'_, Result<Vec<Event>, StoreError>>;
+
+    /// Takes the claim on a run that is not over and whose holder is gone; `None` where the
+    /// holder lives or the run is over. Of several who try, one succeeds.
+    fn adopt(&self, id: RunId) -> BoxFuture<'_, Result<Option<Claim>, StoreError>>;
+
+    /// The runs that are not over, oldest first.
+    fn unsettled(&self) -> BoxFuture<'_, Result<Vec<RunId>, StoreError>>;
+
+    /// Records that somebody wants the run stopped; its runner sees it at once. Idempotent.
+    fn request_cancel(
+        &self,
+        id: RunId,
+        by: String,
+        reason: Option<String>,
+    ) -> BoxFuture<'_, Result<CancelOutcome, StoreError>>;
+
+    /// Returns once the run may have changed since its event `after` was its last, or after
+    /// `timeout`. A hint: the caller looks again in either case.
+    fn changed(&self, id: RunId, after: u64, timeout: std::time::Duration) -> BoxFuture<'_, ()>;
+}
+
+/// What became of a request to stop a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CancelOutcome {
+    /// The request is recorded (perhaps by an earlier one), and the run is not over yet.
+    Requested,
+    /// The run was over already, in this state.
+    AlreadyFinished(RunState),
+    /// There is no such run.
+    NotFound,
+}
+
+/// All runs of a home, across its projects.
+pub trait Registry: Send + Sync {
+    /// Runs whose prompt, workflow, directory, state, id or winner preview contains `text`
+    /// (literally, letter case aside; the empty text is in all of them), newest first.
+    fn query(&self, text: String, limit: u32) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>>;
+
+    /// Runs by their last change, newest first, after `offset` of them.
+    fn recent(&self, offset: u32, limit: u32) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>>;
+}
+
+/// One line about a run.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunSummary {
+    /// The run's id.
+    pub run_id: RunId,
+    /// Its workflow.
+    pub workflow_name: String,
+    /// How it stands.
+    pub state: RunState,
+    /// One line for people.
+    pub detail: String,
+    /// The prompt's first 200 characters.
+    pub task_preview: String,
+    /// The project's directory.
+    pub cwd: String,
+    /// The winner's first 200 characters, once there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub winner_preview: Option<String>,
+    /// When it was admitted.
+    pub started_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+/// Money held and spent.
+pub trait Ledger: Send + Sync {
+    /// How much is held by runs that are not over, and how much runs admitted on `day` have spent.
+    fn day(&self, day: UtcDay) -> BoxFuture<'_, Result<DayTotals, StoreError>>;
+}
+
+/// The money of one UTC day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DayTotals {
+    /// Held by runs of that day that are not over.
+    pub reserved: Usd,
+    /// Spent by runs of that day that are over.
+    pub spent: Usd,
+}

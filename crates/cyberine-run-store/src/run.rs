@@ -1,0 +1,117 @@
+//! A run as its events make it: the fold, and the view that is written to `run.json`.
+
+use cyberine_types::{Billing, RunId, Timestamp, Usage};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::event::{ProcessCount, RunState, Verdict};
+
+/// A run, folded from its events. This is what `run.json` holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Run {
+    /// The run's id.
+    pub run_id: RunId,
+    /// `mcp-orchestrate`, `research`.
+    pub workflow_name: String,
+    /// How it stands.
+    pub state: RunState,
+    /// One line for people about how it stands.
+    pub detail: String,
+    /// A stable code where `state` is `error`, such as `interrupted`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reason: Option<String>,
+    /// The prompt, whole.
+    pub task: String,
+    /// The project's directory.
+    pub cwd: String,
+    /// Who asked for it.
+    pub requested_by: String,
+    /// The runner's process id, once there is one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub engine_pid: Option<u32>,
+    /// When it was admitted.
+    pub started_at: Timestamp,
+    /// When its last event was appended.
+    pub updated_at: Timestamp,
+    /// Its steps, in the order they began.
+    pub steps: Vec<Step>,
+    /// What the whole run used.
+    pub usage: Usage,
+    /// Processes found when it settled.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub processes: Option<ProcessCount>,
+    /// Set as soon as somebody asked for it to stop.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cancel_requested_by: Option<String>,
+    /// What the engine was told to do.
+    pub spec: Value,
+    /// The sequence number the next event will have.
+    pub next_seq: u64,
+}
+
+/// One step of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Step {
+    /// The step's id.
+    pub id: String,
+    /// The step's name.
+    pub name: String,
+    /// How it stands.
+    pub state: RunState,
+    /// Its candidates, in the order they were asked.
+    pub candidates: Vec<Candidate>,
+    /// Every verdict, in the order the judges decided.
+    pub verdicts: Vec<Verdict>,
+    /// The verdict that counts: a majority, else the first other one with a winner, else the last.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub verdict: Option<Verdict>,
+}
+
+/// One candidate of a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Candidate {
+    /// The candidate's id.
+    pub id: String,
+    /// The provider's name.
+    pub provider: String,
+    /// The provider's kind.
+    pub kind: String,
+    /// The model, where known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub model: Option<String>,
+    /// How the provider is paid for.
+    pub billing: Billing,
+    /// How it stands: running, done, error, cancelled.
+    pub state: RunState,
+    /// The answer, whole; empty until it is done.
+    pub output: String,
+    /// What it used.
+    pub usage: Usage,
+    /// How long it took.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub duration_ms: Option<u64>,
+    /// How it failed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub error: Option<CandidateError>,
+}
+
+/// How a candidate failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CandidateError {
+    /// The stable code.
+    pub code: String,
+    /// The failure in words.
+    pub message: String,
+}
+
+impl Step {
+    /// The winning candidate, where the verdict that counts has one.
+    #[must_use]
+    pub fn winner(&self) -> Option<&Candidate> {
+        let winner = self.verdict.as_ref()?.winner.as_deref()?;
+        self.candidates.iter().find(|candidate| candidate.id == winner)
+    }
+}

@@ -1,0 +1,97 @@
+//! The shape of everything a host can read.
+
+use cyberine_types::Caller;
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+
+/// A set of resources, served by the rail.
+pub trait ResourceSet: Send + Sync {
+    /// The URI templates (RFC 6570).
+    fn templates(&self) -> Vec<ResourceTemplate>;
+
+    /// One page of resources. `cursor` is one this method gave, or `None` for the first page.
+    fn list(&self, caller: Caller, cursor: Option<String>) -> BoxFuture<'_, Result<ResourcePage, ResourceError>>;
+
+    /// The contents of one resource.
+    fn read(&self, caller: Caller, uri: String) -> BoxFuture<'_, Result<ResourceContents, ResourceError>>;
+}
+
+/// A family of resources.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceTemplate {
+    /// The URI template (RFC 6570).
+    pub uri_template: String,
+    /// The name for programs.
+    pub name: String,
+    /// The name for people.
+    pub title: String,
+    /// What it holds.
+    pub description: String,
+    /// The media type of every member.
+    pub mime_type: String,
+}
+
+/// One resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resource {
+    /// Its URI.
+    pub uri: String,
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub description: String,
+    /// Its media type.
+    pub mime_type: String,
+    /// When it last changed, RFC 3339.
+    pub last_modified: Option<String>,
+}
+
+/// One page of a list.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ResourcePage {
+    /// The resources.
+    pub resources: Vec<Resource>,
+    /// Where the next page begins; `None` at the end.
+    pub next_cursor: Option<String>,
+}
+
+/// What a resource holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceContents {
+    /// Its URI, without any token.
+    pub uri: String,
+    /// Its media type.
+    pub mime_type: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// A read or a list that cannot be answered.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ResourceError {
+    /// There is no such resource. `-32602` in the stateless era, `-32002` before.
+    #[error("resource `{uri}` not found")]
+    NotFound {
+        /// The URI as asked, without any token.
+        uri: String,
+    },
+    /// The cursor is none of ours. `-32602`.
+    #[error("the cursor is not one this server gave")]
+    BadCursor,
+    /// The gate is closed. `-33001` with `data.reason: "unauthorized"`.
+    #[error("unauthorized")]
+    Unauthorized,
+    /// The server is at fault. `-32603`.
+    #[error("internal error: {0}")]
+    Internal(String),
+    /// Any other refusal, with a code of its own.
+    #[error("{message}")]
+    Other {
+        /// The JSON-RPC code, outside the reserved ranges.
+        code: i64,
+        /// What happened.
+        message: String,
+        /// Facts for code.
+        data: Option<Value>,
+    },
+}

@@ -1,0 +1,152 @@
+//! The shape of everything a host can call.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cyberine_types::Caller;
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use crate::background::Background;
+use crate::progress::Progress;
+
+/// A set of tools, served by the rail.
+///
+/// Handlers are re-entrant: a call that needs input answers [`Outcome::InputRequired`] and is
+/// called again, from the start, with [`Call::input_responses`] and the state it gave. The rail
+/// carries the question to the client in the way of its era.
+pub trait ToolSet: Send + Sync {
+    /// The tools this caller may see, in a fixed order.
+    fn list(&self, caller: &Caller) -> Arc<[Tool]>;
+
+    /// Calls a tool of the list. The rail has checked the arguments against the tool's input
+    /// schema. Failures of the work are results with `is_error`, not errors.
+    ///
+    /// # Cancel safety
+    /// The rail cancels [`Call::cancel`] and then drops the future; what must not stop half way
+    /// runs in a task of its own.
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, CallError>>;
+}
+
+/// One tool as hosts see it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tool {
+    /// The name: 1 to 64 characters of `[A-Za-z0-9_.-]`.
+    pub name: &'static str,
+    /// The name for people.
+    pub title: &'static str,
+    /// What it does, for the host's model.
+    pub description: String,
+    /// JSON Schema (2020-12) of the arguments: `type: object`, no root `oneOf`.
+    pub input_schema: Value,
+    /// JSON Schema of `structuredContent`: `type: object`.
+    pub output_schema: Value,
+    /// Hints for the host.
+    pub annotations: Annotations,
+}
+
+/// Hints about a tool, not trusted by hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Annotations {
+    /// It changes nothing.
+    pub read_only: bool,
+    /// It may destroy what is there.
+    pub destructive: bool,
+    /// Calling it twice is calling it once.
+    pub idempotent: bool,
+    /// It reaches beyond this machine.
+    pub open_world: bool,
+}
+
+/// One call of one tool.
+#[derive(Debug)]
+pub struct Call {
+    /// The tool's name.
+    pub name: String,
+    /// The arguments.
+    pub arguments: Map<String, Value>,
+    /// Who calls.
+    pub caller: Caller,
+    /// Answers to what an earlier [`Outcome::InputRequired`] asked, by its keys.
+    pub input_responses: BTreeMap<String, Value>,
+    /// The state that outcome carried, verified by the rail.
+    pub state: Option<Value>,
+    /// Where news of the call goes. It does nothing where the client asked for none.
+    pub progress: Progress,
+    /// Cancelled when the client cancels the call or goes away.
+    pub cancel: CancellationToken,
+    /// Tasks that may go on after the reply, until the server ends or the client cancels.
+    pub background: Background,
+}
+
+/// What a call comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// It is over.
+    Complete(ToolResult),
+    /// It cannot go on without input.
+    InputRequired {
+        /// What to ask, by keys of the handler's choice.
+        requests: BTreeMap<String, InputRequest>,
+        /// What the handler wants back with the answers. The rail seals it.
+        state: Value,
+    },
+    /// It goes on as a task.
+    Task(TaskHandle),
+}
+
+/// A question to the human or the host behind the client.
+#[derive(Debug, Clone, PartialEq)]
+pub enum InputRequest {
+    /// A form: a message and a flat JSON Schema of the answer.
+    Form {
+        /// What is asked.
+        message: String,
+        /// JSON Schema of the answer: a flat object.
+        schema: Value,
+    },
+}
+
+/// The result of a call. The same JSON goes out as `structuredContent` and as text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolResult {
+    /// The result: an object that satisfies the tool's output schema.
+    pub structured: Value,
+    /// Whether the work failed.
+    pub is_error: bool,
+}
+
+impl ToolResult {
+    /// A result of work that succeeded.
+    #[must_use]
+    pub const fn ok(structured: Value) -> Self {
+        Self { structured, is_error: false }
+    }
+
+    /// A result of work that failed: `{"error": message}`.
+    #[must_use]
+    pub fn error(message: impl Into<String>) -> Self {
+        Self { structured: serde_json::json!({ "error": message.into() }), is_error: true }
+    }
+}
+
+/// A call that goes on as a task of the tasks extension.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskHandle {
+    /// The task's id.
+    pub task_id: String,
+    /// How often to poll, in milliseconds.
+    pub poll_interval_ms: u64,
+}
+
+/// A call the tool set cannot even begin.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// There is no such tool for this caller.
+    #[error("unknown tool `{0}`")]
+    UnknownTool(String),
+    /// The server is at fault. The text is for the host's model; details go to the log.
+    #[error("internal error: {0}")]
+    Internal(String),
+}

@@ -1,0 +1,84 @@
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Who is allowed to act: authority. Minted only by a transport, from facts of the connection;
+/// no argument, parameter or client-supplied name ever becomes one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Principal {
+    /// The tenant the principal belongs to; `local` for a process of this machine's user.
+    pub tenant: String,
+    /// The name within the tenant, such as the operating system's user.
+    pub name: String,
+}
+
+impl Principal {
+    /// The principal of a stdio server: the user whose host spawned it.
+    #[must_use]
+    pub fn local(user: impl Into<String>) -> Self {
+        Self { tenant: "local".to_owned(), name: user.into() }
+    }
+}
+
+/// What a client says of itself. For display and attribution, never for authority.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientInfo {
+    /// The client's name as it wrote it.
+    pub name: String,
+    /// The client's version as it wrote it.
+    pub version: String,
+}
+
+impl ClientInfo {
+    /// `name@version`, with control characters removed and each part cut to 128 characters, so
+    /// that a name cannot break a log line or fill a record.
+    #[must_use]
+    pub fn label(&self) -> String {
+        fn part(text: &str) -> String {
+            text.chars().filter(|c| !c.is_control()).take(128).collect()
+        }
+        format!("{}@{}", part(&self.name), part(&self.version))
+    }
+}
+
+/// One request's caller: the transport's principal beside the client's own description.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// Authority, from the transport.
+    pub principal: Principal,
+    /// Self-description: from this request's `_meta`, else from the latest `initialize`.
+    pub client: Option<ClientInfo>,
+}
+
+impl Caller {
+    /// How records name this caller: `name@version`, or `unknown-mcp-client`.
+    #[must_use]
+    pub fn attribution(&self) -> String {
+        self.client.as_ref().map_or_else(|| "unknown-mcp-client".to_owned(), ClientInfo::label)
+    }
+}
+
+impl fmt::Display for Caller {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.attribution())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_is_one_bounded_line() {
+        let info = ClientInfo { name: format!("a\nb\u{1b}[31m{}", "x".repeat(500)), version: "1\r".into() };
+        let label = info.label();
+        assert!(!label.chars().any(char::is_control), "{label}");
+        assert!(label.starts_with("ab[31mxxx") && label.ends_with("@1") && label.len() < 140, "{label}");
+    }
+
+    #[test]
+    fn a_silent_client_has_a_name_of_its_own() {
+        let caller = Caller { principal: Principal::local("u"), client: None };
+        assert_eq!(caller.attribution(), "unknown-mcp-client");
+    }
+}
