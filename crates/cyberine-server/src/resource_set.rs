@@ -10,7 +10,11 @@ pub trait ResourceSet: Send + Sync {
     fn templates(&self) -> Vec<ResourceTemplate>;
 
     /// One page of resources. `cursor` is one this method gave, or `None` for the first page.
-    fn list(&self, caller: Caller, cursor: Option<String>) -> BoxFuture<'_, Result<ResourcePage, ResourceError>>;
+    fn list(
+        &self,
+        caller: Caller,
+        cursor: Option<String>,
+    ) -> BoxFuture<'_, Result<ResourcePage, ResourceError>>;
 
     /// The contents of one resource.
     fn read(&self, caller: Caller, uri: String) -> BoxFuture<'_, Result<ResourceContents, ResourceError>>;
