@@ -1,6 +1,6 @@
 //! What can happen to a run: the events its log is made of.
 
-use cyberine_types::{Billing, Timestamp, Usage};
+use cyberine_types::{Billing, Timestamp, Usage, Usd};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -35,6 +35,9 @@ pub enum RunEvent {
         requested_by: String,
         /// What the engine is to do, frozen at dispatch. Holds no secret.
         spec: Value,
+        /// The money held for it until it settles.
+        #[serde(default)]
+        reserved: Usd,
     },
     /// A runner holds the claim.
     Started {

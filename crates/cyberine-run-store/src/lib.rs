@@ -1,1 +1,62 @@
-//! Placeholder.
+//! Runs as event logs: admission, claims, control, listing, search and their projections.
+//!
+//! A [`Run`] is what its [`Event`]s make of it, and changes in no other way than by appending one.
+//! Three ports say what engines and surfaces may ask: [`RunStore`] (events, and who may write
+//! them), [`Registry`] (all runs of a home) and [`Ledger`] (money held and spent). Two
+//! implementations keep their contract: [`SqliteRunStore`], shared by every process of a home, and
+//! [`MemoryRunStore`]. Feature `contract` publishes the suite that both pass.
+//!
+//! This crate never speaks JSON-RPC, never starts a process and never judges an answer.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use cyberine_run_store::{MemoryRunStore, NewRun, Reserve, RunStore, RunState};
+//! use cyberine_types::{RunId, SystemClock, Usd};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let store = MemoryRunStore::new(Arc::new(SystemClock));
+//! let run = NewRun {
+//!     id: RunId::random(),
+//!     workflow: "mcp-orchestrate".to_owned(),
+//!     prompt: "name three rivers".to_owned(),
+//!     cwd: "/home/me/project".to_owned(),
+//!     requested_by: "cli".to_owned(),
+//!     spec: serde_json::json!({}),
+//! };
+//! let reserve = Reserve { amount: Usd::from_dollars(1.0), daily_cap: None };
+//! let claim = store.admit(run, reserve).await?;
+//! let run = store.load(claim.run()).await?.ok_or("the run is there")?;
+//! assert_eq!(run.state, RunState::Queued);
+//! # Ok(())
+//! # }
+//! ```
+#![warn(missing_docs)]
+
+mod claim;
+mod control;
+mod error;
+mod event;
+mod fold;
+mod home;
+mod memory;
+mod port;
+mod projection;
+mod run;
+mod schema;
+mod sqlite;
+mod tick;
+mod ticks;
+
+pub use claim::{Claim, lock_from_stdin};
+pub use control::{Control, ControlReader};
+pub use error::{StoreError, StoreErrorKind};
+pub use event::{Event, ProcessCount, RunEvent, RunState, Verdict, VerdictOutcome, Vote};
+pub use fold::{FoldError, PREVIEW_CHARS, apply, begin, charge, choose_verdict, fold, preview};
+pub use memory::MemoryRunStore;
+pub use port::{CancelOutcome, DayTotals, Ledger, NewRun, Registry, Reserve, RunStore, RunSummary};
+pub use projection::RunDir;
+pub use run::{Candidate, CandidateError, Run, Step};
+pub use sqlite::SqliteRunStore;
+pub use tick::{Tick, TickKind};
+pub use ticks::{TICK_SPACING, TickReader, TickWriter};

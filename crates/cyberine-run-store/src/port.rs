@@ -54,7 +54,11 @@ pub trait RunStore: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::Fenced`] where another claim has been taken since, or the run has settled.
-    fn append<'a>(&'a self, claim: &'a Claim, events: Vec<RunEvent>) -> BoxFuture<'a, Result<u64, StoreError>>;
+    fn append<'a>(
+        &'a self,
+        claim: &'a Claim,
+        events: Vec<RunEvent>,
+    ) -> BoxFuture<'a, Result<u64, StoreError>>;
 
     /// The run, folded; `None` where there is none of that id.
     fn load(&self, id: RunId) -> BoxFuture<'_, Result<Option<Run>, StoreError>>;

@@ -1,6 +1,6 @@
 //! A run as its events make it: the fold, and the view that is written to `run.json`.
 
-use cyberine_types::{Billing, RunId, Timestamp, Usage};
+use cyberine_types::{Billing, RunId, Timestamp, Usage, Usd};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -38,6 +38,9 @@ pub struct Run {
     pub steps: Vec<Step>,
     /// What the whole run used.
     pub usage: Usage,
+    /// The money held for the run until it settles.
+    #[serde(default)]
+    pub reserved: Usd,
     /// Processes found when it settled.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub processes: Option<ProcessCount>,
@@ -113,5 +116,13 @@ impl Step {
     pub fn winner(&self) -> Option<&Candidate> {
         let winner = self.verdict.as_ref()?.winner.as_deref()?;
         self.candidates.iter().find(|candidate| candidate.id == winner)
+    }
+}
+
+impl Run {
+    /// The winner of the latest step that has one.
+    #[must_use]
+    pub fn winner(&self) -> Option<&Candidate> {
+        self.steps.iter().rev().find_map(Step::winner)
     }
 }

@@ -1,0 +1,79 @@
+//! A claim: the right to carry a run out, held as long as a lock is.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::process::Stdio;
+use std::sync::Arc;
+
+use cyberine_fs::LockFile;
+use cyberine_types::RunId;
+
+/// The right to append to one run. It is two things together: a lock that the operating system
+/// frees when its last holder dies, and an epoch that is in every event written under it, so that
+/// a holder that wakes up late is told apart from its successor.
+///
+/// Dropping the claim gives it up; whoever looks next may adopt the run.
+#[derive(Debug)]
+pub struct Claim {
+    run: RunId,
+    epoch: u64,
+    hold: Hold,
+}
+
+/// What keeps others from adopting the run.
+#[derive(Debug)]
+pub(crate) enum Hold {
+    /// An exclusive lock on the run's lock file. It belongs to the open file description: it is
+    /// free once every descriptor of it, in whatever process, is closed.
+    File(LockFile),
+    /// A token of this process.
+    Token {
+        /// Alive as long as the claim is.
+        _alive: Arc<()>,
+    },
+}
+
+impl Claim {
+    pub(crate) const fn new(run: RunId, epoch: u64, hold: Hold) -> Self {
+        Self { run, epoch, hold }
+    }
+
+    /// The run.
+    #[must_use]
+    pub const fn run(&self) -> RunId {
+        self.run
+    }
+
+    /// The epoch its events carry.
+    #[must_use]
+    pub const fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Turns the claim's lock into the standard input of a process that is about to be spawned:
+    /// the lock passes to it without a moment in which it is free, and this process has given it
+    /// up once the returned value is dropped. The other side takes it with [`lock_from_stdin`].
+    /// `None` where the store lives in this process only.
+    #[must_use]
+    pub fn into_stdio(self) -> Option<Stdio> {
+        match self.hold {
+            Hold::File(lock) => Some(Stdio::from(lock.into_file())),
+            Hold::Token { .. } => None,
+        }
+    }
+}
+
+/// Takes a lock that was handed over as standard input and leaves `/dev/null` in its place. The
+/// descriptor returned is closed on exec, so that no child of the runner keeps the lock alive.
+///
+/// Call it before the process has started threads or children.
+///
+/// # Errors
+/// Where standard input is closed, or descriptors run out.
+pub fn lock_from_stdin() -> std::io::Result<OwnedFd> {
+    use std::os::fd::AsFd as _;
+    let lock = std::io::stdin().as_fd().try_clone_to_owned()?;
+    let null = File::open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&null)?;
+    Ok(lock)
+}

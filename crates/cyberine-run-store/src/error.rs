@@ -1,0 +1,254 @@
+//! How a store fails, and what to do about it.
+
+use std::path::{Path, PathBuf};
+
+use cyberine_fs::FsError;
+use cyberine_types::{RunId, Usd};
+
+use crate::fold::FoldError;
+
+/// An operation of a store that did not go well. Nothing was recorded, unless a variant says
+/// otherwise.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The day's money leaves no room for another run.
+    #[error("the daily cap of {cap} leaves no room: {held} held, {spent} spent, {wanted} wanted")]
+    CapReached {
+        /// The cap of the day.
+        cap: Usd,
+        /// What unsettled runs of the day hold.
+        held: Usd,
+        /// What settled runs of the day have spent.
+        spent: Usd,
+        /// What the refused run would hold.
+        wanted: Usd,
+    },
+    /// The claim is no longer the run's present one, or the run is over.
+    #[error("the claim of epoch {epoch} on run `{run}` no longer holds: {detail}")]
+    Fenced {
+        /// The run.
+        run: RunId,
+        /// The epoch of the claim that was shown.
+        epoch: u64,
+        /// Why it does not hold.
+        detail: String,
+    },
+    /// There is no run of that id.
+    #[error("there is no run `{run}`")]
+    NotFound {
+        /// The id that was asked for.
+        run: RunId,
+    },
+    /// A run of that id exists already.
+    #[error("run `{run}` exists already")]
+    AlreadyAdmitted {
+        /// The id.
+        run: RunId,
+    },
+    /// The lock that was handed over is not the run's, or somebody else holds it.
+    #[error("the lock of run `{run}` was not handed over: {detail}")]
+    ClaimRefused {
+        /// The run.
+        run: RunId,
+        /// What is wrong with the lock.
+        detail: String,
+    },
+    /// The event does not fit the run's log.
+    #[error("the event does not fit the log of run `{run}`")]
+    EventRefused {
+        /// The run.
+        run: RunId,
+        /// What does not fit.
+        #[source]
+        source: FoldError,
+    },
+    /// What is stored of the run cannot be read.
+    #[error("the record of run `{run}` is damaged: {detail}")]
+    Corrupt {
+        /// The run.
+        run: RunId,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// The project's directory cannot hold the run's files, or is not the one it was.
+    #[error("the project directory `{}` cannot be used: {detail}", .path.display())]
+    ProjectUnusable {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// The home directory, or a file in it, cannot be used.
+    #[error("`{}` cannot be used: {detail}", .path.display())]
+    HomeUnusable {
+        /// The directory or file.
+        path: PathBuf,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// A file of a run could not be read or written.
+    #[error("a file of the run could not be used")]
+    Files {
+        /// What the file system said; it names the path.
+        #[source]
+        source: FsError,
+    },
+    /// The file system under the home directory has no locks.
+    #[error("the file system of `{}` has no locks", .path.display())]
+    NoLocks {
+        /// The file that could not be locked.
+        path: PathBuf,
+    },
+    /// The database was written by a newer version of this program.
+    #[error("the database `{}` has format {found}, and this program knows formats up to {known}", .path.display())]
+    NewerDatabase {
+        /// The database.
+        path: PathBuf,
+        /// The format it has.
+        found: i64,
+        /// The newest format known here.
+        known: i64,
+    },
+    /// There is a database where a lost one was to be rebuilt.
+    #[error("the database `{}` is there already", .path.display())]
+    DatabaseExists {
+        /// The database.
+        path: PathBuf,
+    },
+    /// The database refused or failed.
+    #[error("the run database could not {attempt}")]
+    Database {
+        /// What was attempted, as a verb phrase.
+        attempt: &'static str,
+        /// What it said.
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// The blocking work of the operation panicked or the runtime is shutting down.
+    #[error("the storage worker stopped: {detail}")]
+    Worker {
+        /// What is known about it.
+        detail: String,
+    },
+}
+
+/// What kind of failure it is, for code to branch on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoreErrorKind {
+    /// The caller may not do this now: cap, fence, claim, duplicate, misfit.
+    Refused,
+    /// There is no such run.
+    NotFound,
+    /// The machine's set-up is wrong: directories, file systems, versions.
+    Setup,
+    /// What is stored is damaged.
+    Damaged,
+    /// Storage failed.
+    Storage,
+}
+
+impl StoreError {
+    /// The kind of failure.
+    #[must_use]
+    pub const fn kind(&self) -> StoreErrorKind {
+        match self {
+            Self::CapReached { .. }
+            | Self::Fenced { .. }
+            | Self::AlreadyAdmitted { .. }
+            | Self::ClaimRefused { .. }
+            | Self::EventRefused { .. } => StoreErrorKind::Refused,
+            Self::NotFound { .. } => StoreErrorKind::NotFound,
+            Self::ProjectUnusable { .. }
+            | Self::HomeUnusable { .. }
+            | Self::NoLocks { .. }
+            | Self::NewerDatabase { .. }
+            | Self::DatabaseExists { .. } => StoreErrorKind::Setup,
+            Self::Corrupt { .. } => StoreErrorKind::Damaged,
+            Self::Files { .. } | Self::Database { .. } | Self::Worker { .. } => StoreErrorKind::Storage,
+        }
+    }
+
+    /// A stable code for people and programs.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::CapReached { .. } => "cap_reached",
+            Self::Fenced { .. } => "fenced",
+            Self::NotFound { .. } => "run_not_found",
+            Self::AlreadyAdmitted { .. } => "run_exists",
+            Self::ClaimRefused { .. } => "claim_refused",
+            Self::EventRefused { .. } => "event_refused",
+            Self::Corrupt { .. } => "run_corrupt",
+            Self::ProjectUnusable { .. } => "project_unusable",
+            Self::HomeUnusable { .. } => "home_unusable",
+            Self::Files { .. } => "run_files",
+            Self::NoLocks { .. } => "no_locks",
+            Self::NewerDatabase { .. } => "newer_database",
+            Self::DatabaseExists { .. } => "database_exists",
+            Self::Database { .. } => "database",
+            Self::Worker { .. } => "storage_worker",
+        }
+    }
+
+    /// What to do next, in one sentence.
+    #[must_use]
+    pub const fn advice(&self) -> &'static str {
+        match self {
+            Self::CapReached { .. } => {
+                "Wait for running runs to settle or for the next UTC day, or raise `[budget] daily_usd`."
+            }
+            Self::Fenced { .. } => "Stop this runner: the run belongs to another one, or is over.",
+            Self::NotFound { .. } => "Look the run up with `query_runs` or `cyberine runs`.",
+            Self::AlreadyAdmitted { .. } => "Draw a fresh run id.",
+            Self::ClaimRefused { .. } => "Start the runner by dispatching the run; do not start it by hand.",
+            Self::EventRefused { .. } => "Report this as a bug: the engine and the log disagree.",
+            Self::Corrupt { .. } => "Run `cyberine doctor`; other runs are not affected.",
+            Self::ProjectUnusable { .. } => {
+                "Make the directory writable, free some space, or choose another one with `--project`."
+            }
+            Self::HomeUnusable { .. } => {
+                "Make it yours alone (directories 0700, files 0600), or set `CYBERINE_HOME` elsewhere."
+            }
+            Self::Files { .. } => {
+                "Make the run's directory under `.local/runs` writable, and free some space."
+            }
+            Self::NoLocks { .. } => "Set `CYBERINE_HOME` to a directory on a local file system.",
+            Self::NewerDatabase { .. } => "Update this program, or set `CYBERINE_HOME` to another directory.",
+            Self::DatabaseExists { .. } => "Move the database aside first if it is really lost.",
+            Self::Database { .. } => "Check the disk's free space and health, then run `cyberine doctor`.",
+            Self::Worker { .. } => "Try again; if it happens again, report it as a bug.",
+        }
+    }
+}
+
+impl StoreError {
+    /// A failure on a file of the home.
+    pub(crate) fn home(error: FsError) -> Self {
+        match error {
+            FsError::NoLocks { path, .. } => Self::NoLocks { path },
+            other => Self::HomeUnusable { path: other.path().to_owned(), detail: chain(&other) },
+        }
+    }
+
+    /// A failure in a project's directory.
+    pub(crate) fn project(path: &Path, error: &FsError) -> Self {
+        Self::ProjectUnusable { path: path.to_owned(), detail: chain(error) }
+    }
+}
+
+impl From<FsError> for StoreError {
+    fn from(source: FsError) -> Self {
+        Self::Files { source }
+    }
+}
+
+/// An error with its causes, in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        text = format!("{text}: {next}");
+        cause = next.source();
+    }
+    text
+}

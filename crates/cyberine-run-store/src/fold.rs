@@ -1,0 +1,319 @@
+//! The fold: events in, a [`Run`] out. Pure, and the only place that says what an event means.
+
+use cyberine_types::{Billing, CostBasis, RunId, Usage, Usd};
+
+use crate::event::{Event, RunEvent, RunState, Verdict, VerdictOutcome};
+use crate::run::{Candidate, CandidateError, Run, Step};
+
+/// How many characters of a text a preview keeps.
+pub const PREVIEW_CHARS: usize = 200;
+
+/// An event that does not fit the log before it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FoldError {
+    /// The log has no first event.
+    #[error("the log is empty")]
+    Empty,
+    /// A sequence number is missing or out of order.
+    #[error("event {expected} was expected and {found} was found")]
+    Gap {
+        /// The number that had to follow.
+        expected: u64,
+        /// The number that was there.
+        found: u64,
+    },
+    /// The first event is not `admitted`, or a later one is.
+    #[error("`admitted` must be the first event and the only one of its kind")]
+    MisplacedAdmission,
+    /// Something follows `settled`.
+    #[error("the run is over")]
+    Over,
+    /// `settled` names a state that is not an end.
+    #[error("`{0}` is not a state to settle in")]
+    NotTerminal(&'static str),
+    /// The event names a step or candidate that has not begun, or is over.
+    #[error("there is no running {what} `{id}`")]
+    Unknown {
+        /// `step` or `candidate`.
+        what: &'static str,
+        /// The id it was given.
+        id: String,
+    },
+    /// The event begins a step or candidate that exists.
+    #[error("there is a {what} `{id}` already")]
+    Duplicate {
+        /// `step` or `candidate`.
+        what: &'static str,
+        /// The id it was given.
+        id: String,
+    },
+}
+
+/// Folds a whole log.
+///
+/// # Errors
+/// [`FoldError`] for the first event that does not fit.
+pub fn fold(id: RunId, events: &[Event]) -> Result<Run, FoldError> {
+    let (first, rest) = events.split_first().ok_or(FoldError::Empty)?;
+    let mut run = begin(id, first)?;
+    for event in rest {
+        apply(&mut run, event)?;
+    }
+    Ok(run)
+}
+
+/// The run as its first event makes it.
+///
+/// # Errors
+/// [`FoldError`] where that event is not `admitted` with sequence number 1.
+pub fn begin(id: RunId, first: &Event) -> Result<Run, FoldError> {
+    let RunEvent::Admitted { workflow, prompt, cwd, requested_by, spec, reserved } = &first.body else {
+        return Err(FoldError::MisplacedAdmission);
+    };
+    if first.seq != 1 {
+        return Err(FoldError::Gap { expected: 1, found: first.seq });
+    }
+    Ok(Run {
+        run_id: id,
+        workflow_name: workflow.clone(),
+        state: RunState::Queued,
+        detail: "waiting for its runner".to_owned(),
+        reason: None,
+        task: prompt.clone(),
+        cwd: cwd.clone(),
+        requested_by: requested_by.clone(),
+        engine_pid: None,
+        started_at: first.at,
+        updated_at: first.at,
+        steps: Vec::new(),
+        usage: Usage::default(),
+        reserved: *reserved,
+        processes: None,
+        cancel_requested_by: None,
+        spec: spec.clone(),
+        next_seq: 2,
+    })
+}
+
+/// Adds one event to a run. On an error the run is unchanged.
+///
+/// # Errors
+/// [`FoldError`] where the event does not fit.
+pub fn apply(run: &mut Run, event: &Event) -> Result<(), FoldError> {
+    if event.seq != run.next_seq {
+        return Err(FoldError::Gap { expected: run.next_seq, found: event.seq });
+    }
+    if run.state.is_terminal() {
+        return Err(FoldError::Over);
+    }
+    change(run, &event.body)?;
+    run.next_seq += 1;
+    run.updated_at = event.at;
+    Ok(())
+}
+
+fn change(run: &mut Run, event: &RunEvent) -> Result<(), FoldError> {
+    match event {
+        RunEvent::Admitted { .. } => return Err(FoldError::MisplacedAdmission),
+        RunEvent::Started { pid } => {
+            run.engine_pid = Some(*pid);
+            run.state = RunState::Running;
+            run.detail = progress(run);
+        }
+        RunEvent::StepStarted { .. } | RunEvent::CandidateStarted { .. } => begin_part(run, event)?,
+        RunEvent::CandidateDone { .. } | RunEvent::CandidateFailed { .. } => end_candidate(run, event)?,
+        RunEvent::Judged { step, verdict } => {
+            let step = running_step(run, step)?;
+            step.verdicts.push(verdict.clone());
+            step.verdict = choose_verdict(step);
+            run.usage = run.usage.plus(&verdict.usage);
+            run.detail = progress(run);
+        }
+        RunEvent::CancelRequested { by, .. } => {
+            run.cancel_requested_by.get_or_insert_with(|| by.clone());
+            run.detail = format!("asked to stop by {by}");
+        }
+        RunEvent::ControlIgnored { .. } => {}
+        RunEvent::Settled { state, detail, reason, processes } => {
+            if !state.is_terminal() {
+                return Err(FoldError::NotTerminal(state.name()));
+            }
+            settle(run, *state, detail, reason.as_deref());
+            run.processes = Some(*processes);
+        }
+    }
+    Ok(())
+}
+
+fn begin_part(run: &mut Run, event: &RunEvent) -> Result<(), FoldError> {
+    match event {
+        RunEvent::StepStarted { step, name } => {
+            if run.steps.iter().any(|known| known.id == *step) {
+                return Err(FoldError::Duplicate { what: "step", id: step.clone() });
+            }
+            run.steps.push(Step {
+                id: step.clone(),
+                name: name.clone(),
+                state: RunState::Running,
+                candidates: Vec::new(),
+                verdicts: Vec::new(),
+                verdict: None,
+            });
+        }
+        RunEvent::CandidateStarted { step, candidate, provider, kind, model, billing } => {
+            let step = running_step(run, step)?;
+            if step.candidates.iter().any(|known| known.id == *candidate) {
+                return Err(FoldError::Duplicate { what: "candidate", id: candidate.clone() });
+            }
+            step.candidates.push(Candidate {
+                id: candidate.clone(),
+                provider: provider.clone(),
+                kind: kind.clone(),
+                model: model.clone(),
+                billing: *billing,
+                state: RunState::Running,
+                output: String::new(),
+                usage: Usage::default(),
+                duration_ms: None,
+                error: None,
+            });
+        }
+        _ => {}
+    }
+    run.detail = progress(run);
+    Ok(())
+}
+
+fn end_candidate(run: &mut Run, event: &RunEvent) -> Result<(), FoldError> {
+    let (step, id, ending, used, took) = match event {
+        RunEvent::CandidateDone { step, candidate, output, usage, duration_ms } => {
+            (step, candidate, Ok(output), usage, *duration_ms)
+        }
+        RunEvent::CandidateFailed { step, candidate, code, message, usage, duration_ms } => {
+            (step, candidate, Err((code, message)), usage, *duration_ms)
+        }
+        _ => return Ok(()),
+    };
+    let candidate = running_step(run, step)?
+        .candidates
+        .iter_mut()
+        .find(|known| known.id == *id && known.state == RunState::Running)
+        .ok_or_else(|| FoldError::Unknown { what: "candidate", id: id.clone() })?;
+    candidate.usage = *used;
+    candidate.duration_ms = Some(took);
+    match ending {
+        Ok(output) if !output.trim().is_empty() => {
+            candidate.state = RunState::Done;
+            candidate.output.clone_from(output);
+        }
+        Ok(_) => fail(candidate, "empty", "the provider reported success and gave no answer"),
+        Err((code, message)) => fail(candidate, code, message),
+    }
+    run.usage = run.usage.plus(used);
+    run.detail = progress(run);
+    Ok(())
+}
+
+fn fail(candidate: &mut Candidate, code: &str, message: &str) {
+    candidate.state = if code == "cancelled" { RunState::Cancelled } else { RunState::Error };
+    candidate.error = Some(CandidateError { code: code.to_owned(), message: message.to_owned() });
+}
+
+/// Ends everything that still runs in the way the run ends: after `done` and `cancelled` what
+/// was left over was stopped; after `error` it shares the run's failure.
+fn settle(run: &mut Run, state: RunState, detail: &str, reason: Option<&str>) {
+    for step in &mut run.steps {
+        for candidate in step.candidates.iter_mut().filter(|known| known.state == RunState::Running) {
+            match state {
+                RunState::Error => fail(candidate, reason.unwrap_or("error"), detail),
+                _ => candidate.state = RunState::Cancelled,
+            }
+        }
+        if step.state == RunState::Running {
+            step.state = state;
+        }
+    }
+    run.state = state;
+    run.detail = detail.to_owned();
+    run.reason = reason.map(str::to_owned);
+}
+
+fn running_step<'run>(run: &'run mut Run, id: &str) -> Result<&'run mut Step, FoldError> {
+    run.steps
+        .iter_mut()
+        .find(|step| step.id == id)
+        .ok_or_else(|| FoldError::Unknown { what: "step", id: id.to_owned() })
+}
+
+fn progress(run: &Run) -> String {
+    if let Some(by) = &run.cancel_requested_by {
+        return format!("asked to stop by {by}");
+    }
+    let Some(step) = run.steps.last() else { return "its runner has started".to_owned() };
+    let ended = step.candidates.iter().filter(|known| known.state != RunState::Running).count();
+    let asked = step.candidates.len();
+    if !step.verdicts.is_empty() {
+        return format!("{}: judged {} times, {ended} of {asked} ended", step.name, step.verdicts.len());
+    }
+    format!("{}: {ended} of {asked} ended", step.name)
+}
+
+/// The verdict that counts: the first majority with a winner, else the first other verdict with
+/// one, else the last. A winner that has no answer is none: such a verdict becomes `unjudged`.
+#[must_use]
+pub fn choose_verdict(step: &Step) -> Option<Verdict> {
+    let wins = |verdict: &&Verdict| {
+        let Some(winner) = verdict.winner.as_deref() else { return false };
+        matches!(verdict.outcome, VerdictOutcome::Majority | VerdictOutcome::Winner)
+            && step.candidates.iter().any(|known| known.id == winner && known.state == RunState::Done)
+    };
+    let majority = |verdict: &&Verdict| verdict.outcome == VerdictOutcome::Majority && wins(verdict);
+    if let Some(chosen) = step.verdicts.iter().find(majority).or_else(|| step.verdicts.iter().find(wins)) {
+        return Some(chosen.clone());
+    }
+    let mut last = step.verdicts.last()?.clone();
+    if last.winner.take().is_some()
+        || matches!(last.outcome, VerdictOutcome::Majority | VerdictOutcome::Winner)
+    {
+        last.outcome = VerdictOutcome::Unjudged;
+    }
+    Some(last)
+}
+
+/// Failures for which no provider charges: the request was not made, or not accepted.
+const NOT_BILLED: [&str; 5] = ["unreachable", "auth", "billing", "rate-limit", "rejected"];
+
+/// What a settled run is charged. Metered use costs what is known of it; where some metered use
+/// has no known cost, at least the whole reservation. Everything else costs no money.
+#[must_use]
+pub fn charge(run: &Run) -> Usd {
+    let candidates = run.steps.iter().flat_map(|step| &step.candidates);
+    let verdicts = run.steps.iter().flat_map(|step| &step.verdicts);
+    // A judge's provider is not named in its verdict: one that reports nothing used nothing.
+    let judging = verdicts.map(|verdict| &verdict.usage).filter(|usage| **usage != Usage::default());
+    let metered = candidates.filter(|known| known.billing == Billing::Metered && !unbilled(known));
+    let (mut known, mut complete) = (Usd::ZERO, true);
+    for usage in metered.map(|candidate| &candidate.usage).chain(judging) {
+        match (usage.basis, usage.usd) {
+            (CostBasis::Included | CostBasis::Scripted, _) => {}
+            (CostBasis::Reported | CostBasis::Computed, Some(usd)) => known += usd,
+            // A sum of known and unknown costs carries the weaker basis: its amount is a lower bound.
+            (_, usd) => {
+                known += usd.unwrap_or_default();
+                complete = false;
+            }
+        }
+    }
+    if complete { known } else { known.max(run.reserved) }
+}
+
+fn unbilled(candidate: &Candidate) -> bool {
+    candidate.usage == Usage::default()
+        && candidate.error.as_ref().is_some_and(|error| NOT_BILLED.contains(&error.code.as_str()))
+}
+
+/// The first [`PREVIEW_CHARS`] characters of `text`.
+#[must_use]
+pub fn preview(text: &str) -> String {
+    text.chars().take(PREVIEW_CHARS).collect()
+}

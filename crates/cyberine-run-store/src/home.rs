@@ -1,0 +1,107 @@
+//! The store's part of the home directory: locks, wake-ups and the list of projects.
+
+use std::path::{Path, PathBuf};
+
+use cyberine_fs::{Durability, LockFile, PrivateDir};
+use cyberine_types::RunId;
+use serde::{Deserialize, Serialize};
+
+use crate::error::StoreError;
+
+/// Where the projects of the home are listed, one JSON object a line, for the day the database
+/// is lost.
+const PROJECTS: &str = "projects.jsonl";
+/// The list holds one line a project; this much is some ten thousand of them.
+const PROJECTS_MAX: usize = 4 << 20;
+/// The database.
+pub(crate) const DATABASE: &str = "state.db";
+
+/// The opened home.
+#[derive(Debug)]
+pub(crate) struct Home {
+    pub(crate) root: PrivateDir,
+    pub(crate) locks: PrivateDir,
+    wake: PrivateDir,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Listed {
+    path: String,
+}
+
+impl Home {
+    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+        let root = PrivateDir::open_or_create(path).map_err(StoreError::home)?;
+        let locks = root.subdir("locks").map_err(StoreError::home)?;
+        let wake = root.subdir("wake").map_err(StoreError::home)?;
+        Ok(Self { root, locks, wake })
+    }
+
+    /// The directory to watch for changes of runs.
+    pub(crate) fn wake_path(home: &Path) -> PathBuf {
+        home.join("wake")
+    }
+
+    /// Tells followers in all processes that the run has changed. A failure costs them half a
+    /// second at most, since they look that often anyway.
+    pub(crate) fn tell(&self, run: RunId) {
+        if let Err(error) = self.wake.touch(&run.to_string()) {
+            tracing::warn!(%run, %error, "followers of the run will notice its change late");
+        }
+    }
+
+    /// Tells followers for the last time: removing the file is a change like any other, and
+    /// leaves nothing behind.
+    pub(crate) fn tell_settled(&self, run: RunId) {
+        if let Err(error) = self.wake.remove(&run.to_string()) {
+            tracing::warn!(%run, %error, "followers of the run will notice its end late");
+        }
+    }
+
+    /// The exclusive lock of a run, where nobody holds it.
+    pub(crate) fn lock(&self, run: RunId) -> Result<Option<LockFile>, StoreError> {
+        self.locks.try_lock(&lock_name(run)).map_err(StoreError::home)
+    }
+
+    /// Whether somebody holds the run's lock.
+    pub(crate) fn is_locked(&self, run: RunId) -> Result<bool, StoreError> {
+        self.locks.is_locked(&lock_name(run)).map_err(StoreError::home)
+    }
+
+    /// Removes the lock file of a run that is over, or was never recorded. Only for holders.
+    pub(crate) fn forget_lock(&self, run: RunId) {
+        if let Err(error) = self.locks.remove(&lock_name(run)) {
+            tracing::debug!(%run, %error, "the lock file of a finished run stays behind");
+        }
+    }
+
+    /// Writes the project down, unless it is listed. Not synced: the database knows it too, and
+    /// a line that two processes write at once is read as one project.
+    pub(crate) fn remember_project(&self, path: &str) -> Result<(), StoreError> {
+        if self.projects()?.iter().any(|known| known == path) {
+            return Ok(());
+        }
+        let listed = serde_json::to_string(&Listed { path: path.to_owned() }).unwrap_or_default();
+        // The leading line feed ends a line that a killed writer left torn.
+        let line = format!("\n{listed}\n");
+        self.root.append(PROJECTS, line.as_bytes(), Durability::Fast).map_err(StoreError::home)
+    }
+
+    /// The projects that have had a run, in the order of their first one.
+    pub(crate) fn projects(&self) -> Result<Vec<String>, StoreError> {
+        let bytes = self.root.read(PROJECTS, PROJECTS_MAX).map_err(StoreError::home)?.unwrap_or_default();
+        let mut paths: Vec<String> = Vec::new();
+        for line in bytes.split(|byte| *byte == b'\n') {
+            if let Ok(listed) = serde_json::from_slice::<Listed>(line)
+                && !paths.contains(&listed.path)
+            {
+                paths.push(listed.path);
+            }
+        }
+        Ok(paths)
+    }
+}
+
+pub(crate) fn lock_name(run: RunId) -> String {
+    format!("run-{run}.lock")
+}

@@ -1,0 +1,232 @@
+//! What a project shows of its runs: `.local/runs/<runId>/` with `run.json`, `events.jsonl` and
+//! `outputs/`. All of it can be written again from the database, so none of it is synced.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use cyberine_fs::{Durability, FsError, Identity, PrivateDir};
+use cyberine_types::RunId;
+
+use crate::error::StoreError;
+use crate::event::{Event, RunEvent, RunState};
+use crate::run::Run;
+
+pub(crate) const RUN: &str = "run.json";
+pub(crate) const EVENTS: &str = "events.jsonl";
+pub(crate) const STREAM: &str = "stream.jsonl";
+pub(crate) const CONTROL: &str = "control.json";
+const LOCAL: &str = ".local";
+const RUNS: &str = "runs";
+const OUTPUTS: &str = "outputs";
+/// The most that is read back of one projection.
+pub(crate) const PROJECTION_MAX: usize = 1 << 30;
+
+/// The directory of one run in its project. It is reached through the project's own handle, so
+/// that a path component that is replaced later leads nowhere.
+#[derive(Debug, Clone)]
+pub struct RunDir {
+    pub(crate) dir: PrivateDir,
+}
+
+impl RunDir {
+    /// Where it lies, for messages and for watching.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Creates the directory of a run that is about to be admitted; `None` where there is one.
+    pub(crate) fn create(project: &PrivateDir, run: RunId) -> Result<Option<Self>, FsError> {
+        let local = project.subdir(LOCAL)?;
+        if !local.exists(".gitignore")? {
+            local.replace(".gitignore", b"*\n", Durability::Fast)?;
+        }
+        let runs = local.subdir(RUNS)?;
+        if runs.existing_subdir(&run.to_string())?.is_some() {
+            return Ok(None);
+        }
+        let dir = runs.subdir(&run.to_string())?;
+        // Made now, because a new directory is synced, and a transition is to cost one sync only.
+        dir.subdir(OUTPUTS)?;
+        Ok(Some(Self { dir }))
+    }
+
+    /// The directory of a run, created where it has been lost.
+    pub(crate) fn open_or_create(project: &PrivateDir, run: RunId) -> Result<Self, FsError> {
+        let dir = project.subdir(LOCAL)?.subdir(RUNS)?.subdir(&run.to_string())?;
+        Ok(Self { dir })
+    }
+
+    /// The directory of a run, where there is one.
+    pub(crate) fn open(project: &PrivateDir, run: RunId) -> Result<Option<Self>, FsError> {
+        let Some(runs) = runs_of(project)? else { return Ok(None) };
+        Ok(runs.existing_subdir(&run.to_string())?.map(|dir| Self { dir }))
+    }
+
+    /// Removes what an admission that was refused has written.
+    pub(crate) fn discard(self) {
+        for name in [RUN, EVENTS] {
+            if let Err(error) = self.dir.remove(name) {
+                tracing::debug!(%error, "a file of a refused run stays behind");
+            }
+        }
+        // Removes empty directories only, whatever the path has become.
+        for path in [self.dir.path().join(OUTPUTS), self.dir.path().to_owned()] {
+            if let Err(error) = std::fs::remove_dir(&path) {
+                tracing::debug!(path = %path.display(), %error, "a directory of a refused run stays behind");
+            }
+        }
+    }
+}
+
+/// `.local/runs` of a project, where there is one.
+fn runs_of(project: &PrivateDir) -> Result<Option<PrivateDir>, FsError> {
+    let Some(local) = project.existing_subdir(LOCAL)? else { return Ok(None) };
+    local.existing_subdir(RUNS)
+}
+
+/// The ids of the runs that have a directory in the project.
+pub(crate) fn runs_in(project: &PrivateDir) -> Result<Vec<RunId>, FsError> {
+    let Some(runs) = runs_of(project)? else { return Ok(Vec::new()) };
+    let names = runs.list(usize::MAX)?.names;
+    Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
+}
+
+/// Opens a project's directory and checks that it is the one it was.
+pub(crate) fn open_project(
+    path: &str,
+    known: Option<Identity>,
+) -> Result<(PrivateDir, Identity), StoreError> {
+    let path = Path::new(path);
+    let unusable = |error: FsError| StoreError::project(path, &error);
+    if !path.is_absolute() {
+        let detail = "it is not an absolute path".to_owned();
+        return Err(StoreError::ProjectUnusable { path: path.to_owned(), detail });
+    }
+    let dir = PrivateDir::open_existing(path).map_err(unusable)?;
+    let identity = dir.identity().map_err(unusable)?;
+    if known.is_some_and(|known| known != identity) {
+        let detail = "another directory has taken its place since the run was admitted".to_owned();
+        return Err(StoreError::ProjectUnusable { path: path.to_owned(), detail });
+    }
+    Ok((dir, identity))
+}
+
+/// Keeps the projections of one run up to date. Belongs to the holder of the run's claim, so
+/// there is one writer at a time.
+#[derive(Debug)]
+pub(crate) struct Projector {
+    dir: RunDir,
+    /// The last event that `events.jsonl` is known to hold; zero where it has to be written anew.
+    written: u64,
+}
+
+impl Projector {
+    pub(crate) const fn new(dir: RunDir) -> Self {
+        Self { dir, written: 0 }
+    }
+
+    pub(crate) fn into_dir(self) -> RunDir {
+        self.dir
+    }
+
+    /// Whether `added` can be appended to what is written.
+    pub(crate) fn follows(&self, added: &[Event]) -> bool {
+        self.written > 0 && added.first().is_some_and(|first| first.seq == self.written + 1)
+    }
+
+    /// Whether the projections hold everything up to `seq` already.
+    pub(crate) const fn covers(&self, seq: u64) -> bool {
+        self.written >= seq
+    }
+
+    /// Adds events that follow what is written.
+    pub(crate) fn extend(&mut self, run: &Run, added: &[Event]) -> Result<(), FsError> {
+        let done = added.iter().filter_map(|event| match &event.body {
+            RunEvent::CandidateDone { step, candidate, .. } => Some((step.as_str(), candidate.as_str())),
+            _ => None,
+        });
+        let done: BTreeSet<_> = done.collect();
+        let written = std::mem::replace(&mut self.written, 0);
+        self.dir.dir.append(EVENTS, &lines(added), Durability::Fast)?;
+        self.finish(run, |step, candidate| done.contains(&(step, candidate)))?;
+        self.written = written + added.len() as u64;
+        Ok(())
+    }
+
+    /// Writes everything anew.
+    pub(crate) fn rewrite(&mut self, run: &Run, log: &[Event]) -> Result<(), FsError> {
+        self.written = 0;
+        self.dir.dir.replace(EVENTS, &lines(log), Durability::Fast)?;
+        self.finish(run, |_, _| true)?;
+        self.written = run.next_seq - 1;
+        Ok(())
+    }
+
+    fn finish(&self, run: &Run, wanted: impl Fn(&str, &str) -> bool) -> Result<(), FsError> {
+        self.write_outputs(run, wanted)?;
+        if run.state.is_terminal() {
+            self.dir.dir.remove(STREAM)?;
+        }
+        self.dir.dir.replace(RUN, &document(run), Durability::Fast)
+    }
+
+    fn write_outputs(&self, run: &Run, wanted: impl Fn(&str, &str) -> bool) -> Result<(), FsError> {
+        let mut outputs = None;
+        for (s, step) in run.steps.iter().enumerate() {
+            for (c, candidate) in step.candidates.iter().enumerate() {
+                if candidate.state != RunState::Done || !wanted(&step.id, &candidate.id) {
+                    continue;
+                }
+                let dir = match outputs.take() {
+                    Some(dir) => dir,
+                    None => self.dir.dir.subdir(OUTPUTS)?,
+                };
+                dir.replace(
+                    &output_name(s, c, &candidate.id),
+                    candidate.output.as_bytes(),
+                    Durability::Fast,
+                )?;
+                outputs = Some(dir);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `01-02-claude.md`: the numbers make it unique, the name is for people.
+pub(crate) fn output_name(step: usize, candidate: usize, id: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    let id: String = id.chars().map(plain).take(40).collect();
+    format!("{:02}-{:02}-{id}.md", step + 1, candidate + 1)
+}
+
+/// `run.json`.
+pub(crate) fn document(run: &Run) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec_pretty(run).unwrap_or_default();
+    bytes.push(b'\n');
+    bytes
+}
+
+/// Lines of `events.jsonl`.
+pub(crate) fn lines(events: &[Event]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for event in events {
+        bytes.extend(serde_json::to_vec(event).unwrap_or_default());
+        bytes.push(b'\n');
+    }
+    bytes
+}
+
+/// The events in `events.jsonl`: every line up to the first one that is torn or out of order.
+pub(crate) fn read_log(dir: &RunDir) -> Result<Vec<Event>, FsError> {
+    let bytes = dir.dir.read(EVENTS, PROJECTION_MAX)?.unwrap_or_default();
+    let mut log: Vec<Event> = Vec::new();
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        match serde_json::from_slice::<Event>(line) {
+            Ok(event) if line.ends_with(b"\n") && event.seq == log.len() as u64 + 1 => log.push(event),
+            _ => break,
+        }
+    }
+    Ok(log)
+}

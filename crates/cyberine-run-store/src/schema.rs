@@ -1,0 +1,109 @@
+//! The database's tables, and how an older database becomes a present one.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+/// Marks a file as a database of ours (`PRAGMA application_id`): `CYBR` in ASCII.
+pub(crate) const APPLICATION_ID: i64 = 0x4359_4252;
+
+/// Step `n` takes a database of format `n` to format `n + 1`. A step that was released never
+/// changes.
+const STEPS: [&str; 1] = [FORMAT_1];
+
+/// The newest format (`PRAGMA user_version`) known here.
+pub(crate) const FORMAT: i64 = STEPS.len() as i64;
+
+/// `runs.n` is the order of admission: listing newest first walks the primary key backwards.
+/// Times are Unix milliseconds, money is micro-dollars, a day counts from 1970-01-01 in UTC.
+/// The two search tables hold trigrams only; their row ids are `runs.n`.
+const FORMAT_1: &str = "
+CREATE TABLE projects(
+  n INTEGER PRIMARY KEY,
+  path TEXT NOT NULL,
+  dev INTEGER NOT NULL,
+  ino INTEGER NOT NULL,
+  UNIQUE(path, dev, ino)
+);
+CREATE TABLE runs(
+  n INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  project INTEGER NOT NULL REFERENCES projects(n),
+  workflow TEXT NOT NULL,
+  task_preview TEXT NOT NULL,
+  cwd TEXT NOT NULL,
+  state TEXT NOT NULL,
+  settled INTEGER NOT NULL,
+  detail TEXT NOT NULL,
+  winner_preview TEXT,
+  admitted_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  epoch INTEGER NOT NULL,
+  last_seq INTEGER NOT NULL
+);
+CREATE INDEX runs_by_state ON runs(state, n);
+CREATE INDEX runs_by_change ON runs(updated_at, n);
+CREATE INDEX runs_open ON runs(n) WHERE settled = 0;
+CREATE TABLE events(
+  run INTEGER NOT NULL REFERENCES runs(n),
+  seq INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  epoch INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  PRIMARY KEY(run, seq)
+);
+CREATE TABLE reservations(
+  run INTEGER PRIMARY KEY REFERENCES runs(n),
+  day INTEGER NOT NULL,
+  held INTEGER NOT NULL,
+  spent INTEGER
+);
+CREATE INDEX reservations_by_day ON reservations(day, spent, held);
+CREATE VIRTUAL TABLE search USING fts5(
+  prompt, workflow, cwd, id, content = '', tokenize = 'trigram');
+CREATE VIRTUAL TABLE search_winner USING fts5(
+  winner, content = '', contentless_delete = 1, tokenize = 'trigram');
+";
+
+/// What a database is to this program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Of the present format.
+    Present,
+    /// Empty, or of an older format.
+    Older,
+    /// Of a format that is not known here.
+    Newer(i64),
+    /// Something else's database.
+    Foreign,
+}
+
+/// Looks at the database's marks.
+pub(crate) fn standing(conn: &Connection) -> rusqlite::Result<Standing> {
+    let application: i64 = conn.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    let format: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    Ok(match (application, format) {
+        (APPLICATION_ID, found) if found > FORMAT => Standing::Newer(found),
+        (APPLICATION_ID, FORMAT) => Standing::Present,
+        (APPLICATION_ID, _) => Standing::Older,
+        (0, 0) => {
+            let tables: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+            if tables == 0 { Standing::Older } else { Standing::Foreign }
+        }
+        _ => Standing::Foreign,
+    })
+}
+
+/// Brings an empty or older database to the present format, one transaction a step: a kill at
+/// any point leaves a format that is known.
+pub(crate) fn migrate(conn: &mut Connection) -> rusqlite::Result<()> {
+    loop {
+        let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let format: i64 = tx.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        let Some(step) = usize::try_from(format).ok().and_then(|format| STEPS.get(format)) else {
+            return Ok(());
+        };
+        tx.execute_batch(step)?;
+        tx.pragma_update(None, "application_id", APPLICATION_ID)?;
+        tx.pragma_update(None, "user_version", format + 1)?;
+        tx.commit()?;
+    }
+}

@@ -1,0 +1,419 @@
+//! The store over one SQLite database, shared by every process of a home.
+
+use std::collections::{HashMap, VecDeque};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use cyberine_fs::{PrivateDir, Watcher};
+use cyberine_types::{Clock, RunId, UtcDay};
+use futures_util::future::BoxFuture;
+
+use crate::claim::{Claim, Hold};
+use crate::error::{StoreError, chain};
+use crate::event::{Event, RunEvent};
+use crate::fold;
+use crate::home::Home;
+use crate::port::{CancelOutcome, DayTotals, Ledger, NewRun, Registry, Reserve, RunStore, RunSummary};
+use crate::projection::{self, Projector, RunDir};
+use crate::run::Run;
+
+pub(crate) mod connection;
+pub(crate) mod read;
+pub(crate) mod search;
+pub(crate) mod write;
+
+use connection::Database;
+use write::{Changed, Project};
+
+/// How many folded runs a process remembers, so that an append or a look reads only what is new.
+const REMEMBERED: usize = 16;
+
+/// Runs in `<home>/state.db`, with their projections in the projects. Many processes may use one
+/// home at once. Clones share their connections.
+///
+/// Making one does no I/O; the database is opened, and created where there is none, at the first
+/// call. Calls need a tokio runtime: the work itself is done on its blocking threads, and goes on
+/// to its end when the future is dropped.
+#[derive(Clone)]
+pub struct SqliteRunStore {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) database: Database,
+    clock: Arc<dyn Clock>,
+    remembered: Mutex<VecDeque<Run>>,
+    projectors: Mutex<HashMap<RunId, Projector>>,
+}
+
+impl SqliteRunStore {
+    /// A store in the directory `home`.
+    #[must_use]
+    pub fn new(home: impl Into<PathBuf>, clock: Arc<dyn Clock>) -> Self {
+        let inner = Inner {
+            database: Database::new(home.into()),
+            clock,
+            remembered: Mutex::default(),
+            projectors: Mutex::default(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// The home's directory.
+    #[must_use]
+    pub fn home(&self) -> &Path {
+        self.inner.database.path()
+    }
+
+    /// Takes the claim on a run whose lock was handed to this process (see
+    /// [`lock_from_stdin`](crate::lock_from_stdin)), and records that process `pid` carries the
+    /// run out from here on. The claim under which the run was admitted holds no longer.
+    ///
+    /// # Errors
+    /// [`StoreError::ClaimRefused`] where `lock` is not the run's lock or somebody else holds it;
+    /// [`StoreError::Fenced`] where the run is over.
+    pub async fn claim_handed_over(&self, id: RunId, lock: OwnedFd, pid: u32) -> Result<Claim, StoreError> {
+        self.blocking(move |inner| inner.claim_handed_over(id, lock, pid)).await
+    }
+
+    /// The run's directory in its project, for ticks, control and outputs.
+    ///
+    /// # Errors
+    /// [`StoreError::ProjectUnusable`] where the project's directory cannot be used or is no
+    /// longer the one in which the run was admitted.
+    pub async fn run_dir(&self, id: RunId) -> Result<RunDir, StoreError> {
+        self.blocking(move |inner| inner.run_dir(id)).await
+    }
+
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Inner) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let inner = Arc::clone(&self.inner);
+        match tokio::task::spawn_blocking(move || work(&inner)).await {
+            Ok(outcome) => outcome,
+            Err(error) => Err(StoreError::Worker { detail: error.to_string() }),
+        }
+    }
+}
+
+impl std::fmt::Debug for SqliteRunStore {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("SqliteRunStore").field("home", &self.home()).finish_non_exhaustive()
+    }
+}
+
+impl RunStore for SqliteRunStore {
+    fn admit(&self, run: NewRun, reserve: Reserve) -> BoxFuture<'_, Result<Claim, StoreError>> {
+        Box::pin(self.blocking(move |inner| inner.admit(&run, reserve)))
+    }
+
+    fn append<'a>(
+        &'a self,
+        claim: &'a Claim,
+        events: Vec<RunEvent>,
+    ) -> BoxFuture<'a, Result<u64, StoreError>> {
+        let (run, epoch) = (claim.run(), claim.epoch());
+        Box::pin(self.blocking(move |inner| inner.append(run, epoch, events)))
+    }
+
+    fn load(&self, id: RunId) -> BoxFuture<'_, Result<Option<Run>, StoreError>> {
+        Box::pin(self.blocking(move |inner| inner.load(id)))
+    }
+
+    fn events(&self, id: RunId, after: u64) -> BoxFuture<'_, Result<Vec<Event>, StoreError>> {
+        Box::pin(self.blocking(move |inner| {
+            inner.database.read(|conn| match read::row(conn, id)? {
+                Some(row) => read::events(conn, &row, after),
+                None => Err(StoreError::NotFound { run: id }),
+            })
+        }))
+    }
+
+    fn adopt(&self, id: RunId) -> BoxFuture<'_, Result<Option<Claim>, StoreError>> {
+        Box::pin(self.blocking(move |inner| inner.adopt(id)))
+    }
+
+    fn unsettled(&self) -> BoxFuture<'_, Result<Vec<RunId>, StoreError>> {
+        Box::pin(self.blocking(|inner| inner.database.read(read::unsettled)))
+    }
+
+    fn request_cancel(
+        &self,
+        id: RunId,
+        by: String,
+        reason: Option<String>,
+    ) -> BoxFuture<'_, Result<CancelOutcome, StoreError>> {
+        Box::pin(self.blocking(move |inner| inner.request_cancel(id, by, reason)))
+    }
+
+    fn changed(&self, id: RunId, after: u64, timeout: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(self.wait_for_change(id, after, timeout))
+    }
+}
+
+impl Registry for SqliteRunStore {
+    fn query(&self, text: String, limit: u32) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {
+        Box::pin(self.blocking(move |inner| inner.database.read(|conn| search::query(conn, &text, limit))))
+    }
+
+    fn recent(&self, offset: u32, limit: u32) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {
+        Box::pin(self.blocking(move |inner| inner.database.read(|conn| search::recent(conn, offset, limit))))
+    }
+}
+
+impl Ledger for SqliteRunStore {
+    fn day(&self, day: UtcDay) -> BoxFuture<'_, Result<DayTotals, StoreError>> {
+        Box::pin(self.blocking(move |inner| inner.database.read(|conn| read::day(conn, day))))
+    }
+}
+
+impl SqliteRunStore {
+    /// Looks, and waits for the next wake-up, until the run has moved on or the time is up. The
+    /// subscription is made before the first look, so that no change falls between the two.
+    async fn wait_for_change(&self, id: RunId, after: u64, timeout: Duration) {
+        let deadline = Instant::now() + timeout;
+        let watched =
+            self.blocking(|inner| inner.database.home().map(|_| Home::wake_path(inner.database.path())));
+        let Ok(wake) = watched.await else {
+            tokio::time::sleep(timeout).await;
+            return;
+        };
+        let mut subscription = Watcher::shared().watch(&wake);
+        loop {
+            let look = self.blocking(move |inner| inner.database.read(|conn| read::row(conn, id)));
+            if let Ok(Some(row)) = look.await
+                && row.last_seq > after
+            {
+                return;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            subscription.changed(left).await;
+        }
+    }
+}
+
+impl Inner {
+    fn admit(&self, new: &NewRun, reserve: Reserve) -> Result<Claim, StoreError> {
+        let first = write::first_event(self.clock.now(), new, reserve.amount);
+        let run =
+            fold::begin(new.id, &first).map_err(|source| StoreError::EventRefused { run: new.id, source })?;
+        let home = self.database.home()?;
+        // A look beforehand, so that most refusals leave nothing to be cleared away.
+        self.database.read(|conn| write::check_cap(read::day(conn, first.at.day())?, reserve))?;
+        let (project, identity) = projection::open_project(&new.cwd, None)?;
+        let exists = || StoreError::AlreadyAdmitted { run: new.id };
+        let lock = home.lock(new.id)?.ok_or_else(exists)?;
+        let dir = self.prepare_project(&home, &project, &run, &first)?.ok_or_else(exists)?;
+        let place = Project { path: new.cwd.clone(), dev: identity.device, ino: identity.inode };
+        if let Err(error) = self.database.write(|conn| write::admit(conn, &first, &run, &place, reserve)) {
+            dir.into_dir().discard();
+            home.forget_lock(new.id);
+            return Err(error);
+        }
+        lock_of(&self.projectors).insert(new.id, dir);
+        self.remember(run);
+        home.tell(new.id);
+        Ok(Claim::new(new.id, 1, Hold::File(lock)))
+    }
+
+    /// Makes the run's directory and its first projections, so that a project that is full or
+    /// cannot be written to is refused before anything is spent. `None` where the directory is
+    /// there already.
+    fn prepare_project(
+        &self,
+        home: &Home,
+        project: &PrivateDir,
+        run: &Run,
+        first: &Event,
+    ) -> Result<Option<Projector>, StoreError> {
+        let unusable = |error| StoreError::project(Path::new(&run.cwd), &error);
+        let dir = match RunDir::create(project, run.run_id) {
+            Ok(Some(dir)) => dir,
+            Ok(None) => return Ok(None),
+            Err(error) => {
+                home.forget_lock(run.run_id);
+                return Err(unusable(error));
+            }
+        };
+        let mut projector = Projector::new(dir);
+        let written = projector.rewrite(run, std::slice::from_ref(first)).map_err(unusable);
+        if let Err(error) = written.and_then(|()| home.remember_project(&run.cwd)) {
+            projector.into_dir().discard();
+            home.forget_lock(run.run_id);
+            return Err(error);
+        }
+        Ok(Some(projector))
+    }
+
+    fn append(&self, id: RunId, epoch: u64, events: Vec<RunEvent>) -> Result<u64, StoreError> {
+        let home = self.database.home()?;
+        let (at, known) = (self.clock.now(), self.recall(id));
+        let changed = self.database.write(|conn| write::append(conn, at, (id, epoch), known, events))?;
+        self.after_commit(&home, &changed);
+        Ok(changed.last_seq())
+    }
+
+    fn adopt(&self, id: RunId) -> Result<Option<Claim>, StoreError> {
+        let home = self.database.home()?;
+        let open = |row: Option<read::Row>| row.is_some_and(|row| !row.settled);
+        if !open(self.database.read(|conn| read::row(conn, id))?) {
+            return Ok(None);
+        }
+        let Some(lock) = home.lock(id)? else { return Ok(None) };
+        let (at, known) = (self.clock.now(), self.recall(id));
+        let Some(changed) = self.database.write(|conn| write::claim(conn, at, id, known, Vec::new()))? else {
+            home.forget_lock(id);
+            return Ok(None);
+        };
+        self.after_claim(&home, &changed);
+        Ok(Some(Claim::new(id, changed.epoch, Hold::File(lock))))
+    }
+
+    fn claim_handed_over(&self, id: RunId, lock: OwnedFd, pid: u32) -> Result<Claim, StoreError> {
+        let home = self.database.home()?;
+        let lock = home
+            .locks
+            .take_over_lock(&crate::home::lock_name(id), lock)
+            .map_err(|error| StoreError::ClaimRefused { run: id, detail: chain(&error) })?;
+        let (at, known) = (self.clock.now(), self.recall(id));
+        let started = vec![RunEvent::Started { pid }];
+        let Some(changed) = self.database.write(|conn| write::claim(conn, at, id, known, started))? else {
+            home.forget_lock(id);
+            return Err(StoreError::Fenced { run: id, epoch: 1, detail: "the run is over".to_owned() });
+        };
+        self.after_claim(&home, &changed);
+        Ok(Claim::new(id, changed.epoch, Hold::File(lock)))
+    }
+
+    fn request_cancel(
+        &self,
+        id: RunId,
+        by: String,
+        reason: Option<String>,
+    ) -> Result<CancelOutcome, StoreError> {
+        let home = self.database.home()?;
+        let at = self.clock.now();
+        let outcome = self.database.write(|conn| write::request_cancel(conn, at, id, by, reason))?;
+        if outcome == CancelOutcome::Requested {
+            home.tell(id);
+        }
+        Ok(outcome)
+    }
+
+    fn load(&self, id: RunId) -> Result<Option<Run>, StoreError> {
+        let known = self.recall(id);
+        let run = self.database.read(|conn| match read::row(conn, id)? {
+            Some(row) => read::run_of(conn, &row, known).map(Some),
+            None => Ok(None),
+        })?;
+        if let Some(run) = &run {
+            self.remember(run.clone());
+        }
+        Ok(run)
+    }
+
+    fn run_dir(&self, id: RunId) -> Result<RunDir, StoreError> {
+        let project = self.database.read(|conn| read::project(conn, id))?;
+        let (path, identity) = project.ok_or(StoreError::NotFound { run: id })?;
+        let (project, _) = projection::open_project(&path, Some(identity))?;
+        RunDir::open_or_create(&project, id).map_err(|error| StoreError::project(Path::new(&path), &error))
+    }
+
+    /// A new holder writes the projections anew: the last one may have died while it wrote them.
+    fn after_claim(&self, home: &Home, changed: &Changed) {
+        match self.run_dir(changed.run.run_id) {
+            Ok(dir) => {
+                lock_of(&self.projectors).insert(changed.run.run_id, Projector::new(dir));
+            }
+            Err(error) => {
+                tracing::warn!(run = %changed.run.run_id, %error, "the run goes on without its files in the project");
+            }
+        }
+        self.after_commit(home, changed);
+    }
+
+    /// What follows a commit. None of it can take the commit back, so failures are only told.
+    fn after_commit(&self, home: &Home, changed: &Changed) {
+        let id = changed.run.run_id;
+        self.project(changed);
+        self.remember(changed.run.clone());
+        if changed.run.state.is_terminal() {
+            lock_of(&self.projectors).remove(&id);
+            home.tell_settled(id);
+            home.forget_lock(id);
+        } else {
+            home.tell(id);
+        }
+    }
+
+    fn project(&self, changed: &Changed) {
+        let id = changed.run.run_id;
+        let mut projectors = lock_of(&self.projectors);
+        let Some(projector) = projectors.get_mut(&id) else { return };
+        if projector.covers(changed.last_seq()) {
+            return;
+        }
+        let written = if projector.follows(&changed.added) {
+            projector.extend(&changed.run, &changed.added).map_err(StoreError::from)
+        } else {
+            self.whole(id).and_then(|(run, log)| projector.rewrite(&run, &log).map_err(StoreError::from))
+        };
+        if let Err(error) = written {
+            tracing::warn!(run = %id, error = chain(&error), "the run's files in the project are behind");
+        }
+    }
+
+    /// The run with all its events, both of one instant.
+    pub(crate) fn whole(&self, id: RunId) -> Result<(Run, Vec<Event>), StoreError> {
+        let log = self.database.read(|conn| match read::row(conn, id)? {
+            Some(row) => read::events(conn, &row, 0),
+            None => Err(StoreError::NotFound { run: id }),
+        })?;
+        let run = fold::fold(id, &log)
+            .map_err(|error| StoreError::Corrupt { run: id, detail: error.to_string() })?;
+        Ok((run, log))
+    }
+
+    fn recall(&self, id: RunId) -> Option<Run> {
+        lock_of(&self.remembered).iter().find(|run| run.run_id == id).cloned()
+    }
+
+    /// Keeps the run, unless a later state of it is kept already.
+    fn remember(&self, run: Run) {
+        let mut remembered = lock_of(&self.remembered);
+        if let Some(place) = remembered.iter().position(|known| known.run_id == run.run_id) {
+            if remembered[place].next_seq > run.next_seq {
+                return;
+            }
+            remembered.remove(place);
+        }
+        remembered.push_front(run);
+        remembered.truncate(REMEMBERED);
+    }
+}
+
+/// A panic while one of these is held leaves a collection that is still whole.
+fn lock_of<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Says what was attempted where the database fails.
+pub(crate) fn database(attempt: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
+    move |source| StoreError::Database { attempt, source }
+}
+
+/// SQLite's integers are signed. Counts and micro-dollars beyond its range stop at its end.
+pub(crate) fn int(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// A count that was stored with [`int`].
+pub(crate) fn uint(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or_default()
+}

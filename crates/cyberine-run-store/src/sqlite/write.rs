@@ -1,0 +1,336 @@
+//! The transactions that change something. One commit is one transition.
+
+use cyberine_types::{RunId, Timestamp, Usd};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
+
+use super::read::{self, Row};
+use super::{database, int, uint};
+use crate::error::StoreError;
+use crate::event::{Event, RunEvent};
+use crate::fold::{self, preview};
+use crate::port::{CancelOutcome, DayTotals, NewRun, Reserve};
+use crate::run::Run;
+
+/// A project directory and which one it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Project {
+    /// Its absolute path.
+    pub(crate) path: String,
+    /// The device it was on.
+    pub(crate) dev: u64,
+    /// Its inode.
+    pub(crate) ino: u64,
+}
+
+/// A run after a change, with the events that the change added.
+#[derive(Debug, Clone)]
+pub(crate) struct Changed {
+    pub(crate) run: Run,
+    pub(crate) added: Vec<Event>,
+    pub(crate) epoch: u64,
+}
+
+impl Changed {
+    pub(crate) const fn last_seq(&self) -> u64 {
+        self.run.next_seq.saturating_sub(1)
+    }
+}
+
+fn begin(conn: &mut Connection) -> Result<Transaction<'_>, StoreError> {
+    conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(database("begin a transaction"))
+}
+
+/// The first event of a run that somebody wants.
+pub(crate) fn first_event(at: Timestamp, new: &NewRun, reserved: Usd) -> Event {
+    let body = RunEvent::Admitted {
+        workflow: new.workflow.clone(),
+        prompt: new.prompt.clone(),
+        cwd: new.cwd.clone(),
+        requested_by: new.requested_by.clone(),
+        spec: new.spec.clone(),
+        reserved,
+    };
+    Event { seq: 1, at, epoch: 1, body }
+}
+
+/// Refuses where the cap of the day leaves no room.
+pub(crate) fn check_cap(totals: DayTotals, reserve: Reserve) -> Result<(), StoreError> {
+    let Some(cap) = reserve.daily_cap else { return Ok(()) };
+    if totals.reserved + totals.spent + reserve.amount > cap {
+        let DayTotals { reserved, spent } = totals;
+        return Err(StoreError::CapReached { cap, held: reserved, spent, wanted: reserve.amount });
+    }
+    Ok(())
+}
+
+/// Cap check, run, first event, reservation and search rows, in one transaction.
+pub(crate) fn admit(
+    conn: &mut Connection,
+    first: &Event,
+    run: &Run,
+    project: &Project,
+    reserve: Reserve,
+) -> Result<(), StoreError> {
+    let tx = begin(conn)?;
+    if read::row(&tx, run.run_id)?.is_some() {
+        return Err(StoreError::AlreadyAdmitted { run: run.run_id });
+    }
+    check_cap(read::day(&tx, first.at.day())?, reserve)?;
+    insert(&tx, run, std::slice::from_ref(first), project)?;
+    tx.commit().map_err(database("commit an admission"))
+}
+
+/// Inserts a run with the events it was folded from: one, or, where a database is rebuilt, all.
+pub(crate) fn insert(
+    tx: &Transaction<'_>,
+    run: &Run,
+    log: &[Event],
+    project: &Project,
+) -> Result<(), StoreError> {
+    let project = project_row(tx, project).map_err(database("record a project"))?;
+    insert_run(tx, run, log.iter().map(|event| event.epoch).max().unwrap_or(1), project)
+        .map_err(database("record a run"))?;
+    let n = tx.last_insert_rowid();
+    insert_events(tx, n, run.run_id, log)?;
+    index_run(tx, n, run).map_err(database("index a run"))?;
+    let spent = run.state.is_terminal().then(|| int(fold::charge(run).micros()));
+    tx.execute(
+        "INSERT INTO reservations(run, day, held, spent) VALUES (?1, ?2, ?3, ?4)",
+        params![n, run.started_at.day().number(), int(run.reserved.micros()), spent],
+    )
+    .map_err(database("record a reservation"))?;
+    Ok(())
+}
+
+fn project_row(tx: &Transaction<'_>, project: &Project) -> rusqlite::Result<i64> {
+    // Device and inode numbers use all 64 bits on some systems: they are stored bit for bit.
+    let key = params![project.path, project.dev.cast_signed(), project.ino.cast_signed()];
+    tx.execute("INSERT OR IGNORE INTO projects(path, dev, ino) VALUES (?1, ?2, ?3)", key)?;
+    tx.query_row("SELECT n FROM projects WHERE path = ?1 AND dev = ?2 AND ino = ?3", key, |row| row.get(0))
+}
+
+fn insert_run(tx: &Transaction<'_>, run: &Run, epoch: u64, project: i64) -> rusqlite::Result<()> {
+    tx.execute(
+        "INSERT INTO runs(id, project, workflow, task_preview, cwd, state, settled, detail, winner_preview,
+                          admitted_at, updated_at, epoch, last_seq)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+        params![
+            run.run_id.to_string(),
+            project,
+            run.workflow_name,
+            preview(&run.task),
+            run.cwd,
+            run.state.name(),
+            run.state.is_terminal(),
+            run.detail,
+            winner_preview(run),
+            run.started_at.unix_ms(),
+            run.updated_at.unix_ms(),
+            int(epoch),
+            int(run.next_seq - 1),
+        ],
+    )?;
+    Ok(())
+}
+
+fn index_run(tx: &Transaction<'_>, n: i64, run: &Run) -> rusqlite::Result<()> {
+    tx.execute(
+        "INSERT INTO search(rowid, prompt, workflow, cwd, id) VALUES (?1, ?2, ?3, ?4, ?5)",
+        params![
+            n,
+            indexable(&run.task),
+            indexable(&run.workflow_name),
+            indexable(&run.cwd),
+            run.run_id.to_string()
+        ],
+    )?;
+    index_winner(tx, n, winner_preview(run).as_deref())
+}
+
+fn index_winner(tx: &Transaction<'_>, n: i64, winner: Option<&str>) -> rusqlite::Result<()> {
+    tx.execute("DELETE FROM search_winner WHERE rowid = ?1", [n])?;
+    if let Some(winner) = winner {
+        tx.execute(
+            "INSERT INTO search_winner(rowid, winner) VALUES (?1, ?2)",
+            params![n, indexable(winner)],
+        )?;
+    }
+    Ok(())
+}
+
+/// The tokenizer stops at a NUL; one that is searched for is replaced in the same way.
+pub(crate) fn indexable(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
+
+fn winner_preview(run: &Run) -> Option<String> {
+    run.winner().map(|winner| preview(&winner.output))
+}
+
+fn insert_events(tx: &Transaction<'_>, n: i64, run: RunId, events: &[Event]) -> Result<(), StoreError> {
+    let mut statement = tx
+        .prepare("INSERT INTO events(run, seq, at, epoch, body) VALUES (?1, ?2, ?3, ?4, ?5)")
+        .map_err(database("record an event"))?;
+    for event in events {
+        let body = serde_json::to_string(&event.body)
+            .map_err(|error| StoreError::Corrupt { run, detail: error.to_string() })?;
+        statement
+            .execute(params![n, int(event.seq), event.at.unix_ms(), int(event.epoch), body])
+            .map_err(database("record an event"))?;
+    }
+    Ok(())
+}
+
+/// Appends under a claim of `epoch`.
+pub(crate) fn append(
+    conn: &mut Connection,
+    at: Timestamp,
+    (id, epoch): (RunId, u64),
+    known: Option<Run>,
+    bodies: Vec<RunEvent>,
+) -> Result<Changed, StoreError> {
+    let tx = begin(conn)?;
+    let row = present(&tx, id)?;
+    let fenced = |detail: &str| Err(StoreError::Fenced { run: id, epoch, detail: detail.to_owned() });
+    if row.epoch != epoch {
+        return fenced("another claim has been taken since");
+    }
+    if row.settled {
+        return fenced("the run is over");
+    }
+    let changed = extend(&tx, &row, at, known, bodies)?;
+    tx.commit().map_err(database("commit a transition"))?;
+    Ok(changed)
+}
+
+/// Takes the claim for a caller that holds the run's lock, and appends `bodies` under it. `None`
+/// where the run is over.
+pub(crate) fn claim(
+    conn: &mut Connection,
+    at: Timestamp,
+    id: RunId,
+    known: Option<Run>,
+    bodies: Vec<RunEvent>,
+) -> Result<Option<Changed>, StoreError> {
+    let tx = begin(conn)?;
+    let mut row = present(&tx, id)?;
+    if row.settled {
+        return Ok(None);
+    }
+    row.epoch += 1;
+    tx.execute("UPDATE runs SET epoch = ?2 WHERE n = ?1", params![row.n, int(row.epoch)])
+        .map_err(database("take a claim"))?;
+    let changed = extend(&tx, &row, at, known, bodies)?;
+    tx.commit().map_err(database("commit a claim"))?;
+    Ok(Some(changed))
+}
+
+/// Records that somebody wants the run stopped. Needs no claim.
+pub(crate) fn request_cancel(
+    conn: &mut Connection,
+    at: Timestamp,
+    id: RunId,
+    by: String,
+    reason: Option<String>,
+) -> Result<CancelOutcome, StoreError> {
+    let tx = begin(conn)?;
+    let Some(row) = read::row(&tx, id)? else { return Ok(CancelOutcome::NotFound) };
+    let run = read::run_of(&tx, &row, None)?;
+    if run.state.is_terminal() {
+        return Ok(CancelOutcome::AlreadyFinished(run.state));
+    }
+    if run.cancel_requested_by.is_none() {
+        extend(&tx, &row, at, Some(run), vec![RunEvent::CancelRequested { by, reason }])?;
+        tx.commit().map_err(database("commit a request to stop"))?;
+    }
+    Ok(CancelOutcome::Requested)
+}
+
+fn present(tx: &Transaction<'_>, id: RunId) -> Result<Row, StoreError> {
+    read::row(tx, id)?.ok_or(StoreError::NotFound { run: id })
+}
+
+fn extend(
+    tx: &Transaction<'_>,
+    row: &Row,
+    at: Timestamp,
+    known: Option<Run>,
+    bodies: Vec<RunEvent>,
+) -> Result<Changed, StoreError> {
+    let mut run = read::run_of(tx, row, known)?;
+    let winner_before = winner_preview(&run);
+    let mut added = Vec::with_capacity(bodies.len());
+    for body in bodies {
+        let event = Event { seq: run.next_seq, at, epoch: row.epoch, body };
+        fold::apply(&mut run, &event).map_err(|source| StoreError::EventRefused { run: row.id, source })?;
+        added.push(event);
+    }
+    if !added.is_empty() {
+        insert_events(tx, row.n, row.id, &added)?;
+        update_row(tx, row.n, &run).map_err(database("record a run's state"))?;
+        let winner = winner_preview(&run);
+        if winner != winner_before {
+            index_winner(tx, row.n, winner.as_deref()).map_err(database("index a winner"))?;
+        }
+        if run.state.is_terminal() {
+            settle_reservation(tx, row, &run)?;
+        }
+    }
+    Ok(Changed { run, added, epoch: row.epoch })
+}
+
+pub(crate) fn update_row(tx: &Transaction<'_>, n: i64, run: &Run) -> rusqlite::Result<()> {
+    tx.execute(
+        "UPDATE runs SET state = ?2, settled = ?3, detail = ?4, winner_preview = ?5, updated_at = ?6, last_seq = ?7
+         WHERE n = ?1",
+        params![
+            n,
+            run.state.name(),
+            run.state.is_terminal(),
+            run.detail,
+            winner_preview(run),
+            run.updated_at.unix_ms(),
+            int(run.next_seq - 1),
+        ],
+    )?;
+    Ok(())
+}
+
+fn settle_reservation(tx: &Transaction<'_>, row: &Row, run: &Run) -> Result<(), StoreError> {
+    let settled = tx
+        .execute(
+            "UPDATE reservations SET spent = ?2 WHERE run = ?1 AND spent IS NULL",
+            params![row.n, int(fold::charge(run).micros())],
+        )
+        .map_err(database("settle a reservation"))?;
+    if settled == 1 {
+        return Ok(());
+    }
+    Err(StoreError::Corrupt {
+        run: row.id,
+        detail: "its reservation is missing or settled already".to_owned(),
+    })
+}
+
+/// What is held for a run, or was spent by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reservation {
+    /// The number of the UTC day it counts for.
+    pub(crate) day: i64,
+    pub(crate) held: Usd,
+    pub(crate) spent: Option<Usd>,
+}
+
+/// What a reservation row says.
+pub(crate) fn reservation(conn: &Connection, n: i64) -> Result<Option<Reservation>, StoreError> {
+    conn.query_row("SELECT day, held, spent FROM reservations WHERE run = ?1", [n], |row| {
+        let spent: Option<i64> = row.get(2)?;
+        Ok(Reservation {
+            day: row.get(0)?,
+            held: Usd::from_micros(uint(row.get(1)?)),
+            spent: spent.map(|micros| Usd::from_micros(uint(micros))),
+        })
+    })
+    .optional()
+    .map_err(database("read a reservation"))
+}
