@@ -1,0 +1,147 @@
+//! What a request line is about: a pure function.
+
+use std::time::Duration;
+
+use hyper::{Method, Uri};
+
+use crate::call::Wire;
+use crate::control::State;
+
+/// How long a wait lasts where the request names no limit.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// What a request is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Route {
+    Health,
+    Models,
+    Complete(Wire),
+    State,
+    Wait {
+        least: Least,
+        limit: Duration,
+    },
+    Release(String),
+    /// A program waits for a release; the second part is its role.
+    Hold(String, String),
+    /// The path exists with another method.
+    WrongMethod,
+    Unknown,
+}
+
+/// Counts that a state must have reached.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Least {
+    pub(crate) seen: u64,
+    pub(crate) held: u64,
+    pub(crate) released: u64,
+    pub(crate) done: u64,
+    pub(crate) broken: u64,
+    pub(crate) disconnected: u64,
+}
+
+impl Least {
+    pub(crate) fn reached(&self, state: &State) -> bool {
+        state.seen >= self.seen
+            && state.held >= self.held
+            && state.released >= self.released
+            && state.done >= self.done
+            && state.broken >= self.broken
+            && state.disconnected >= self.disconnected
+    }
+}
+
+/// Finds the route of a request.
+pub(crate) fn route(method: &Method, uri: &Uri) -> Route {
+    let path = uri.path();
+    let get = |route: Route| if method == Method::GET { route } else { Route::WrongMethod };
+    let post = |route: Route| if method == Method::POST { route } else { Route::WrongMethod };
+    match path {
+        "/health" => get(Route::Health),
+        "/v1/models" => get(Route::Models),
+        "/v1/chat/completions" => post(Route::Complete(Wire::OpenAi)),
+        "/v1/messages" => post(Route::Complete(Wire::Anthropic)),
+        "/control/state" => get(Route::State),
+        "/control/wait" => wait(uri.query()).map_or(Route::Unknown, get),
+        _ => {
+            if let Some(name) = named(path, "/control/release/") {
+                return post(Route::Release(name));
+            }
+            match named(path, "/control/hold/") {
+                Some(name) => {
+                    get(Route::Hold(name, query(uri.query(), "role").unwrap_or("program").to_owned()))
+                }
+                None => Route::Unknown,
+            }
+        }
+    }
+}
+
+/// The name at the end of a path: letters, digits, `-`, `_` and `.`, so that it needs no escapes.
+fn named(path: &str, prefix: &str) -> Option<String> {
+    path.strip_prefix(prefix).filter(|name| crate::script::is_hold_name(name)).map(str::to_owned)
+}
+
+fn query<'a>(query: Option<&'a str>, key: &str) -> Option<&'a str> {
+    query?
+        .split('&')
+        .filter_map(|pair| pair.split_once('='))
+        .find(|(name, _)| *name == key)
+        .map(|(_, value)| value)
+}
+
+/// `None` where a key is unknown or a value is no number: a typing error must not wait for nothing.
+fn wait(query: Option<&str>) -> Option<Route> {
+    let (mut least, mut limit) = (Least::default(), WAIT);
+    for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+        let (key, value) = pair.split_once('=')?;
+        let value: u64 = value.parse().ok()?;
+        match key {
+            "seen" => least.seen = value,
+            "held" => least.held = value,
+            "released" => least.released = value,
+            "done" => least.done = value,
+            "broken" => least.broken = value,
+            "disconnected" => least.disconnected = value,
+            "timeoutMs" => limit = Duration::from_millis(value),
+            _ => return None,
+        }
+    }
+    Some(Route::Wait { least, limit })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(method: &str, uri: &str) -> Route {
+        route(&method.parse().unwrap(), &uri.parse().unwrap())
+    }
+
+    #[test]
+    fn every_path_has_its_method() {
+        assert_eq!(found("POST", "/v1/chat/completions"), Route::Complete(Wire::OpenAi));
+        assert_eq!(found("POST", "/v1/messages?beta=true"), Route::Complete(Wire::Anthropic));
+        assert_eq!(found("GET", "/v1/messages"), Route::WrongMethod);
+        assert_eq!(found("GET", "/v1/models"), Route::Models);
+        assert_eq!(found("GET", "/health"), Route::Health);
+        assert_eq!(found("GET", "/v2/models"), Route::Unknown);
+    }
+
+    #[test]
+    fn controls_carry_their_names() {
+        assert_eq!(found("POST", "/control/release/a-1"), Route::Release("a-1".into()));
+        assert_eq!(found("POST", "/control/release/"), Route::Unknown);
+        assert_eq!(found("POST", "/control/release/a%20b"), Route::Unknown);
+        assert_eq!(found("GET", "/control/hold/a?role=east"), Route::Hold("a".into(), "east".into()));
+    }
+
+    #[test]
+    fn a_wait_names_counts_and_nothing_else() {
+        let least = Least { held: 3, ..Least::default() };
+        let limit = Duration::from_millis(250);
+        assert_eq!(found("GET", "/control/wait?held=3&timeoutMs=250"), Route::Wait { least, limit });
+        assert_eq!(found("GET", "/control/wait?hold=3"), Route::Unknown);
+        assert_eq!(found("GET", "/control/wait?held=x"), Route::Unknown);
+    }
+}
