@@ -1,1 +1,52 @@
-//! Placeholder.
+//! One prompt to many providers, and a judged winner.
+//!
+//! This crate owns the fan-out, the judges, admission and the supervision of runs. It holds ports
+//! and never paths, subjects or JSON-RPC: what a run is lives in `cyberine-run-store`, how a model
+//! is driven in `cyberine-provider`.
+//!
+//! A configuration is frozen into a [`Plan`]; the [`Supervisor`] admits a run with it and has it
+//! launched; the [`Engine`] carries it out. The course of a run and every verdict are pure
+//! functions of what the candidates said: the `async` part only performs what they decide.
+//!
+//! ```
+//! use cyberine_orchestrator::{Answer, consensus};
+//!
+//! let verdict = consensus(&[
+//!     Answer { candidate: "a", text: "The answer is 42." },
+//!     Answer { candidate: "b", text: "**42.0**" },
+//!     Answer { candidate: "c", text: "41" },
+//! ]);
+//! assert_eq!(verdict.winner.as_deref(), Some("b"));
+//! ```
+#![warn(missing_docs)]
+
+mod config;
+mod consensus;
+mod control;
+mod engine;
+mod in_process;
+mod llm_judge;
+mod machine;
+mod plan;
+mod reaper;
+mod shuffle;
+mod supervisor;
+mod team;
+mod text;
+mod ticks;
+mod turn;
+
+pub use config::{JudgeKind, OrchestrateConfig};
+pub use consensus::{Answer, CONSENSUS, consensus};
+pub use control::{Control, ControlSource, NoControls};
+pub use engine::{Engine, EngineError};
+pub use in_process::InProcessLauncher;
+pub use llm_judge::LLM_JUDGE;
+pub use machine::SCRIPTED_LABEL;
+pub use plan::{Plan, PlanError, Planned, STEP_ID, STEP_NAME, WORKFLOW, plan};
+pub use reaper::{NoProcesses, Reaper};
+pub use supervisor::{
+    DispatchError, DispatchRequest, Dispatched, LaunchError, Launcher, MAX_PROMPT, Supervisor,
+};
+pub use team::{Team, Unavailable};
+pub use ticks::{NoTicks, TickSink};

@@ -1,0 +1,152 @@
+//! The consensus judge: no model, only equality of what answers say.
+
+mod decimal;
+mod key;
+
+use std::collections::BTreeMap;
+
+use cyberine_run_store::{Verdict, VerdictOutcome, Vote};
+use cyberine_types::Usage;
+
+use crate::text::preview;
+use key::Key;
+
+/// A candidate that answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answer<'a> {
+    /// The candidate's id.
+    pub candidate: &'a str,
+    /// What it said. Not empty.
+    pub text: &'a str,
+}
+
+/// The name of this judge.
+pub const CONSENSUS: &str = "consensus";
+
+/// Looks for an answer that more than half of the candidates give, and at least two of them.
+///
+/// Answers are the same when they are equal without their dressing (case, white space, quotation
+/// marks, Markdown emphasis, "the answer is") or as exact decimal numbers with the same unit.
+/// Of a majority the shortest text wins; between equally short ones the first in the order of
+/// their characters, then of the candidates' ids: nothing depends on the order of `answers`.
+#[must_use]
+pub fn consensus(answers: &[Answer<'_>]) -> Verdict {
+    let clusters = clusters(answers);
+    let votes = votes(&clusters);
+    let largest = clusters.first().filter(|members| members.len() >= 2 && members.len() * 2 > answers.len());
+    let (outcome, winner, rationale) = match largest {
+        Some(members) => (
+            VerdictOutcome::Majority,
+            members.first().map(|answer| answer.candidate.to_owned()),
+            format!(
+                "{} of {} candidates that answered say the same: “{}”",
+                members.len(),
+                answers.len(),
+                preview(members[0].text, 200)
+            ),
+        ),
+        None => (
+            VerdictOutcome::Tie,
+            None,
+            format!(
+                "no answer is shared by more than half of the {} candidates that answered; there are {} different answers",
+                answers.len(),
+                clusters.len()
+            ),
+        ),
+    };
+    Verdict { kind: CONSENSUS.to_owned(), outcome, winner, rationale, votes, usage: Usage::default() }
+}
+
+/// Answers that say the same, the largest cluster first, each with its best member first.
+fn clusters<'a>(answers: &[Answer<'a>]) -> Vec<Vec<Answer<'a>>> {
+    let mut by_key: BTreeMap<Key, Vec<Answer<'a>>> = BTreeMap::new();
+    for answer in answers {
+        by_key.entry(key::key(answer.text)).or_default().push(*answer);
+    }
+    let mut clusters: Vec<_> = by_key.into_values().collect();
+    for members in &mut clusters {
+        members.sort_by_key(|answer| rank(*answer));
+    }
+    clusters.sort_by_key(|members| (std::cmp::Reverse(members.len()), rank(members[0])));
+    clusters
+}
+
+fn rank(answer: Answer<'_>) -> (usize, &str, &str) {
+    let text = answer.text.trim();
+    (text.chars().count(), text, answer.candidate)
+}
+
+fn votes(clusters: &[Vec<Answer<'_>>]) -> Vec<Vote> {
+    let numbered = clusters.iter().zip(1..);
+    numbered
+        .flat_map(|(members, number)| {
+            members.iter().map(move |answer| Vote {
+                voter: format!("cluster {number}"),
+                candidate: Some(answer.candidate.to_owned()),
+                score: None,
+                reason: Some(preview(answer.text, 80)),
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn judge(answers: &[(&str, &str)]) -> (VerdictOutcome, Option<String>) {
+        let answers: Vec<_> = answers.iter().map(|(candidate, text)| Answer { candidate, text }).collect();
+        let verdict = consensus(&answers);
+        (verdict.outcome, verdict.winner)
+    }
+
+    #[test]
+    fn two_of_three_that_say_the_same_are_a_majority() {
+        let verdict = judge(&[("a", "The answer is 42."), ("b", "41"), ("c", "**42**")]);
+        assert_eq!(verdict, (VerdictOutcome::Majority, Some("c".into())));
+    }
+
+    #[test]
+    fn half_is_no_majority_and_neither_is_one() {
+        assert_eq!(judge(&[("a", "1"), ("b", "1"), ("c", "2"), ("d", "2")]), (VerdictOutcome::Tie, None));
+        assert_eq!(judge(&[("a", "1"), ("b", "2")]), (VerdictOutcome::Tie, None));
+        assert_eq!(judge(&[("a", "1")]), (VerdictOutcome::Tie, None));
+    }
+
+    #[test]
+    fn every_candidate_is_in_the_tally_with_its_cluster() {
+        let answers = [
+            Answer { candidate: "a", text: "x" },
+            Answer { candidate: "b", text: "Y" },
+            Answer { candidate: "c", text: "X." },
+        ];
+        let votes: Vec<_> =
+            consensus(&answers).votes.into_iter().map(|vote| (vote.voter, vote.candidate)).collect();
+        let expected = [("cluster 1", "a"), ("cluster 1", "c"), ("cluster 2", "b")];
+        assert_eq!(votes, expected.map(|(voter, candidate)| (voter.to_owned(), Some(candidate.to_owned()))));
+    }
+
+    const WORDS: [&str; 8] =
+        ["42", "42.0", "**42**", "The answer is 42.", "43", "Paris", "paris.", "London\nand more"];
+
+    proptest! {
+        #[test]
+        fn the_order_of_the_answers_never_matters(
+            texts in proptest::collection::vec((0..WORDS.len()).prop_map(|at| WORDS[at].to_owned()), 1..7),
+            seed in any::<u64>(),
+        ) {
+            let named: Vec<_> = texts.into_iter().enumerate().map(|(at, text)| (format!("c{at}"), text)).collect();
+            let answers: Vec<_> = named.iter().map(|(candidate, text)| Answer { candidate, text }).collect();
+            let shuffled: Vec<_> = crate::shuffle::order(answers.len(), seed).into_iter().map(|at| answers[at]).collect();
+            prop_assert_eq!(consensus(&answers), consensus(&shuffled));
+        }
+
+        #[test]
+        fn any_text_is_clustered_with_itself(text in "\\PC{1,60}") {
+            let answers = [Answer { candidate: "a", text: &text }, Answer { candidate: "b", text: &text }];
+            prop_assert_eq!(consensus(&answers).outcome, VerdictOutcome::Majority);
+        }
+    }
+}

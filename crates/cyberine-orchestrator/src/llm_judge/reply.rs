@@ -1,0 +1,205 @@
+//! What a judge may reply, and nothing else.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::prompt::label;
+use crate::text::{capped, preview};
+
+/// The word for "no candidate is better than every other".
+const TIE: &str = "tie";
+const REASON_CHARS: usize = 500;
+const RATIONALE_CHARS: usize = 2_000;
+
+/// A reply that holds, by positions in the order the judge was shown.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Reply {
+    /// The position of the winner; `None` for a tie.
+    pub(crate) winner: Option<usize>,
+    /// Score and reason of each position.
+    pub(crate) scores: Vec<(f64, String)>,
+    /// Why, at most 2,000 characters.
+    pub(crate) rationale: String,
+}
+
+/// Why a reply does not hold. The text goes back to the judge.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ReplyError {
+    #[error("it is not one JSON object of the required form ({0})")]
+    Form(String),
+    #[error("`{0}` is not the label of a candidate")]
+    Label(String),
+    #[error("candidate `{0}` must have exactly one score")]
+    Scores(String),
+    #[error("the score of candidate `{0}` is not between 0 and 10")]
+    Range(String),
+    #[error("`{winner}` is named the winner, and `{better}` scores higher")]
+    Inconsistent { winner: String, better: String },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wire {
+    winner: String,
+    scores: Vec<WireScore>,
+    rationale: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireScore {
+    label: String,
+    score: f64,
+    reason: String,
+}
+
+/// The JSON Schema of a reply on `count` candidates.
+pub(crate) fn schema(count: usize) -> Value {
+    let labels: Vec<String> = (0..count).map(label).collect();
+    let winners: Vec<&str> = labels.iter().map(String::as_str).chain([TIE]).collect();
+    json!({
+        "type": "object",
+        "properties": {
+            "winner": { "type": "string", "enum": winners },
+            "scores": {
+                "type": "array",
+                "minItems": count,
+                "maxItems": count,
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "label": { "type": "string", "enum": labels },
+                        "score": { "type": "number", "minimum": 0, "maximum": 10 },
+                        "reason": { "type": "string", "maxLength": REASON_CHARS },
+                    },
+                    "required": ["label", "score", "reason"],
+                    "additionalProperties": false,
+                },
+            },
+            "rationale": { "type": "string", "maxLength": RATIONALE_CHARS },
+        },
+        "required": ["winner", "scores", "rationale"],
+        "additionalProperties": false,
+    })
+}
+
+/// Reads a reply on `count` candidates: the whole text is the object, bare or in one fenced
+/// block. Prose around it, unknown or repeated members and unknown labels are all refused; too
+/// long reasons are cut.
+///
+/// # Errors
+/// [`ReplyError`] says what to put right.
+pub(crate) fn parse(text: &str, count: usize) -> Result<Reply, ReplyError> {
+    let wire: Wire =
+        serde_json::from_str(unfenced(text.trim())).map_err(|error| ReplyError::Form(error.to_string()))?;
+    let winner = match wire.winner.as_str() {
+        TIE => None,
+        name => Some(position(name, count)?),
+    };
+    let scores = scores(wire.scores, count)?;
+    if let Some(winner) = winner {
+        consistent(winner, &scores)?;
+    }
+    Ok(Reply { winner, scores, rationale: capped(wire.rationale.trim(), RATIONALE_CHARS) })
+}
+
+/// The inside of a text that is one fenced block and nothing else.
+fn unfenced(text: &str) -> &str {
+    let inner = text
+        .strip_prefix("```json")
+        .or_else(|| text.strip_prefix("```"))
+        .and_then(|rest| rest.strip_suffix("```"));
+    inner.filter(|inner| !inner.contains("\n```")).unwrap_or(text)
+}
+
+fn position(name: &str, count: usize) -> Result<usize, ReplyError> {
+    (0..count).find(|at| label(*at) == name).ok_or_else(|| ReplyError::Label(preview(name, 40)))
+}
+
+fn scores(given: Vec<WireScore>, count: usize) -> Result<Vec<(f64, String)>, ReplyError> {
+    let mut scores: Vec<Option<(f64, String)>> = vec![None; count];
+    for one in given {
+        let at = position(&one.label, count)?;
+        if !(0.0..=10.0).contains(&one.score) {
+            return Err(ReplyError::Range(one.label));
+        }
+        if scores[at].replace((one.score, preview(&one.reason, REASON_CHARS))).is_some() {
+            return Err(ReplyError::Scores(one.label));
+        }
+    }
+    scores
+        .into_iter()
+        .enumerate()
+        .map(|(at, score)| score.ok_or_else(|| ReplyError::Scores(label(at))))
+        .collect()
+}
+
+fn consistent(winner: usize, scores: &[(f64, String)]) -> Result<(), ReplyError> {
+    match scores.iter().position(|(score, _)| *score > scores[winner].0) {
+        Some(better) => Err(ReplyError::Inconsistent { winner: label(winner), better: label(better) }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"{"winner":"B","scores":[{"label":"A","score":3,"reason":"thin"},{"label":"B","score":8.5,"reason":"right"}],"rationale":"B is right"}"#;
+
+    #[test]
+    fn a_bare_object_and_one_fenced_block_are_read() {
+        let expected = Reply {
+            winner: Some(1),
+            scores: vec![(3.0, "thin".into()), (8.5, "right".into())],
+            rationale: "B is right".into(),
+        };
+        for text in [
+            GOOD.to_owned(),
+            format!("  {GOOD}\n"),
+            format!("```json\n{GOOD}\n```"),
+            format!("```\n{GOOD}\n```\n"),
+        ] {
+            assert_eq!(parse(&text, 2), Ok(expected.clone()), "{text}");
+        }
+        let tie = GOOD.replace("\"B\",\"scores", "\"tie\",\"scores");
+        assert_eq!(parse(&tie, 2).unwrap().winner, None);
+    }
+
+    #[test]
+    fn anything_else_is_refused_with_what_to_put_right() {
+        let cases = [
+            (String::new(), "JSON"),
+            ("The winner is B.".to_owned(), "JSON"),
+            (format!("Sure! {GOOD}"), "JSON"),
+            (format!("{GOOD} {GOOD}"), "JSON"),
+            (format!("```json\n{GOOD}\n```\n```json\n{GOOD}\n```"), "JSON"),
+            (GOOD[..GOOD.len() - 4].to_owned(), "JSON"),
+            ("{}".to_owned(), "winner"),
+            (GOOD.replace("{\"winner\"", "{\"winner\":\"A\",\"winner\""), "duplicate"),
+            (GOOD.replace("\"rationale\"", "\"extra\":1,\"rationale\""), "unknown field"),
+            (GOOD.replace("\"winner\":\"B\"", "\"winner\":\"D\""), "`D` is not the label"),
+            (GOOD.replace("\"winner\":\"B\"", "\"winner\":\"b\""), "`b` is not the label"),
+            (GOOD.replace("\"label\":\"A\"", "\"label\":\"B\""), "exactly one score"),
+            (GOOD.replace("8.5", "11"), "between 0 and 10"),
+            (GOOD.replace("8.5", "\"8\""), "JSON"),
+            (GOOD.replace("\"winner\":\"B\"", "\"winner\":\"A\""), "`B` scores higher"),
+        ];
+        for (text, part) in cases {
+            let error = parse(&text, 2).unwrap_err().to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+        assert!(parse(GOOD, 3).unwrap_err().to_string().contains("`C` must have exactly one score"));
+    }
+
+    #[test]
+    fn the_schema_names_every_label_and_closes_every_object() {
+        let schema = schema(3);
+        assert_eq!(schema["properties"]["winner"]["enum"], json!(["A", "B", "C", "tie"]));
+        assert_eq!(
+            schema["properties"]["scores"]["items"]["properties"]["label"]["enum"],
+            json!(["A", "B", "C"])
+        );
+        assert_eq!(schema["additionalProperties"], json!(false));
+    }
+}

@@ -1,0 +1,417 @@
+//! The course of one orchestration as a pure step machine: an input in, events to append and
+//! actions to take out. It knows neither time nor tasks nor files.
+
+use cyberine_run_store::{RunEvent, RunState, Verdict, VerdictOutcome};
+use cyberine_types::{Billing, Usage};
+
+use crate::config::JudgeKind;
+use crate::consensus::{Answer, consensus};
+use crate::llm_judge::{Contender, Juror, LlmJudge, Next, Question};
+use crate::plan::{STEP_ID, STEP_NAME};
+use crate::text::preview;
+
+/// Said wherever a run shows itself, once an answer came from a script.
+pub const SCRIPTED_LABEL: &str = "scripted answers, no model was called";
+
+/// A candidate before it is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Contestant {
+    pub(crate) id: String,
+    pub(crate) kind: String,
+    pub(crate) model: Option<String>,
+    pub(crate) billing: Billing,
+}
+
+/// What the machine is to do.
+#[derive(Debug, Clone)]
+pub(crate) struct Setup {
+    pub(crate) contestants: Vec<Contestant>,
+    pub(crate) judges: Vec<JudgeKind>,
+    /// Providers that may judge, in the order they are asked.
+    pub(crate) jurors: Vec<String>,
+    pub(crate) quorum: usize,
+    pub(crate) max_parallel: usize,
+    pub(crate) judge_always: bool,
+    pub(crate) seed: u64,
+}
+
+/// What has happened.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Input {
+    Begin,
+    Answered { candidate: usize, text: String, usage: Usage, duration_ms: u64 },
+    Failed { candidate: usize, code: &'static str, message: String, usage: Usage, duration_ms: u64 },
+    JudgeReplied { reply: Result<String, String>, usage: Usage },
+    CancelRequested { by: String, reason: Option<String> },
+}
+
+/// What to do about it: append all of `append` first, then act in order.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Effects {
+    pub(crate) append: Vec<RunEvent>,
+    pub(crate) actions: Vec<Action>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Action {
+    /// Ask the candidate of this index.
+    Ask(usize),
+    AskJudge(Question),
+    /// Kill every turn; each still reports its end.
+    KillTurns,
+    /// Nothing more will happen: count what is left and append the last event.
+    Settle(Settlement),
+}
+
+/// How the run ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Settlement {
+    pub(crate) state: RunState,
+    pub(crate) detail: String,
+    pub(crate) reason: Option<&'static str>,
+}
+
+#[derive(Debug)]
+enum Stand {
+    Waiting,
+    Running,
+    Done(String),
+    Failed(&'static str),
+}
+
+#[derive(Debug)]
+enum Phase {
+    Asking,
+    Judging {
+        next_judge: usize,
+        model: Option<Box<LlmJudge>>,
+    },
+    /// Turns are dying; the settlement follows the last of them.
+    Ending(Settlement),
+    Over,
+}
+
+#[derive(Debug)]
+pub(crate) struct Machine {
+    setup: Setup,
+    stands: Vec<Stand>,
+    phase: Phase,
+    verdicts: Vec<(VerdictOutcome, Option<String>)>,
+}
+
+impl Machine {
+    pub(crate) fn new(setup: Setup) -> Self {
+        let stands = setup.contestants.iter().map(|_| Stand::Waiting).collect();
+        Self { setup, stands, phase: Phase::Asking, verdicts: Vec::new() }
+    }
+
+    /// Total: an input that no longer matters has no effects.
+    pub(crate) fn step(&mut self, input: Input) -> Effects {
+        let mut effects = Effects::default();
+        if matches!(self.phase, Phase::Over) {
+            return effects;
+        }
+        match input {
+            Input::Begin => {
+                effects
+                    .append
+                    .push(RunEvent::StepStarted { step: STEP_ID.to_owned(), name: STEP_NAME.to_owned() });
+                self.advance(&mut effects);
+            }
+            Input::Answered { candidate, text, usage, duration_ms } => {
+                self.answered(candidate, text, usage, duration_ms, &mut effects);
+            }
+            Input::Failed { candidate, code, message, usage, duration_ms } => {
+                self.stands[candidate] = Stand::Failed(code);
+                effects.append.push(RunEvent::CandidateFailed {
+                    step: STEP_ID.to_owned(),
+                    candidate: self.setup.contestants[candidate].id.clone(),
+                    code: code.to_owned(),
+                    message,
+                    usage,
+                    duration_ms,
+                });
+                self.advance(&mut effects);
+            }
+            Input::JudgeReplied { reply, usage } => self.judge_replied(reply, &usage, &mut effects),
+            Input::CancelRequested { by, reason } => self.cancelled(&by, reason.as_deref(), &mut effects),
+        }
+        effects
+    }
+
+    fn answered(
+        &mut self,
+        candidate: usize,
+        text: String,
+        usage: Usage,
+        duration_ms: u64,
+        effects: &mut Effects,
+    ) {
+        effects.append.push(RunEvent::CandidateDone {
+            step: STEP_ID.to_owned(),
+            candidate: self.setup.contestants[candidate].id.clone(),
+            output: text.clone(),
+            usage,
+            duration_ms,
+        });
+        self.stands[candidate] = Stand::Done(text);
+        self.advance(effects);
+    }
+
+    /// Starts what may start, and goes to the next phase when all are finished.
+    fn advance(&mut self, effects: &mut Effects) {
+        match &self.phase {
+            Phase::Ending(settlement) if self.running() == 0 => {
+                let settlement = settlement.clone();
+                self.settle(settlement, effects);
+            }
+            Phase::Asking => {
+                self.start_waiting(effects);
+                if self.running() == 0 {
+                    self.all_finished(effects);
+                }
+            }
+            Phase::Ending(_) | Phase::Judging { .. } | Phase::Over => {}
+        }
+    }
+
+    fn running(&self) -> usize {
+        self.stands.iter().filter(|stand| matches!(stand, Stand::Running)).count()
+    }
+
+    fn start_waiting(&mut self, effects: &mut Effects) {
+        let room = self.setup.max_parallel.max(1).saturating_sub(self.running());
+        let waiting = self
+            .stands
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, stand)| matches!(stand, Stand::Waiting))
+            .take(room);
+        for (at, stand) in waiting {
+            *stand = Stand::Running;
+            let contestant = &self.setup.contestants[at];
+            effects.append.push(RunEvent::CandidateStarted {
+                step: STEP_ID.to_owned(),
+                candidate: contestant.id.clone(),
+                provider: contestant.id.clone(),
+                kind: contestant.kind.clone(),
+                model: contestant.model.clone(),
+                billing: contestant.billing,
+            });
+            effects.actions.push(Action::Ask(at));
+        }
+    }
+
+    fn answers(&self) -> Vec<Answer<'_>> {
+        let stands = self.setup.contestants.iter().zip(&self.stands);
+        stands
+            .filter_map(|(contestant, stand)| match stand {
+                Stand::Done(text) => Some(Answer { candidate: &contestant.id, text }),
+                Stand::Waiting | Stand::Running | Stand::Failed(_) => None,
+            })
+            .collect()
+    }
+
+    fn all_finished(&mut self, effects: &mut Effects) {
+        let (count, quorum) = (self.answers().len(), self.setup.quorum.min(self.stands.len()));
+        if count == 0 {
+            let detail = format!("no candidate answered: {}", self.failures());
+            return self
+                .settle(Settlement { state: RunState::Error, detail, reason: Some("no_answer") }, effects);
+        }
+        let early = if count < quorum {
+            let rationale = format!(
+                "{count} of {} candidates answered, and {quorum} are needed: {}",
+                self.stands.len(),
+                self.failures()
+            );
+            Some((VerdictOutcome::NoQuorum, rationale))
+        } else if count == 1 {
+            Some((VerdictOutcome::Unjudged, "there is one answer, and nothing to compare it with".to_owned()))
+        } else if self.setup.judges.is_empty() {
+            Some((VerdictOutcome::Unjudged, "no judge is configured".to_owned()))
+        } else {
+            None
+        };
+        match early {
+            Some((outcome, rationale)) => {
+                let kind = self.setup.judges.first().map_or("none", |judge| judge.name()).to_owned();
+                self.judged(
+                    Verdict {
+                        kind,
+                        outcome,
+                        winner: None,
+                        rationale,
+                        votes: Vec::new(),
+                        usage: Usage::default(),
+                    },
+                    effects,
+                );
+                self.done(effects);
+            }
+            None => {
+                self.phase = Phase::Judging { next_judge: 0, model: None };
+                self.judge(effects);
+            }
+        }
+    }
+
+    /// Lets the judges decide, up to the first that has to ask a model.
+    fn judge(&mut self, effects: &mut Effects) {
+        while let Phase::Judging { next_judge, model: None } = &mut self.phase {
+            let Some(kind) = self.setup.judges.get(*next_judge).copied() else {
+                return self.done(effects);
+            };
+            *next_judge += 1;
+            match kind {
+                JudgeKind::Consensus => {
+                    let verdict = consensus(&self.answers());
+                    self.judged(verdict, effects);
+                }
+                JudgeKind::LlmJudge if self.has_majority() && !self.setup.judge_always => {}
+                JudgeKind::LlmJudge => {
+                    let judge = LlmJudge::new(self.contenders(), self.jurors(), self.setup.seed);
+                    self.ask_or_decide(Box::new(judge), effects);
+                }
+            }
+        }
+    }
+
+    fn judge_replied(&mut self, reply: Result<String, String>, usage: &Usage, effects: &mut Effects) {
+        let Phase::Judging { model, .. } = &mut self.phase else {
+            return;
+        };
+        let Some(mut judge) = model.take() else {
+            return;
+        };
+        judge.replied(reply, usage);
+        self.ask_or_decide(judge, effects);
+        self.judge(effects);
+    }
+
+    fn ask_or_decide(&mut self, judge: Box<LlmJudge>, effects: &mut Effects) {
+        match judge.next() {
+            Next::Ask(question) => {
+                effects.actions.push(Action::AskJudge(question));
+                if let Phase::Judging { model, .. } = &mut self.phase {
+                    *model = Some(judge);
+                }
+            }
+            Next::Decided(verdict) => self.judged(verdict, effects),
+        }
+    }
+
+    fn contenders(&self) -> Vec<Contender> {
+        self.answers()
+            .iter()
+            .map(|answer| Contender { id: answer.candidate.to_owned(), text: answer.text.to_owned() })
+            .collect()
+    }
+
+    /// Providers that are no candidates first. One that has just failed as a candidate is not
+    /// asked again.
+    fn jurors(&self) -> Vec<Juror> {
+        let candidate =
+            |name: &str| self.setup.contestants.iter().position(|contestant| contestant.id == name);
+        let able = self
+            .setup
+            .jurors
+            .iter()
+            .filter(|name| candidate(name).is_none_or(|at| matches!(self.stands[at], Stand::Done(_))));
+        let mut jurors: Vec<Juror> = able
+            .map(|name| Juror { provider: name.clone(), is_candidate: candidate(name).is_some() })
+            .collect();
+        jurors.sort_by_key(|juror| juror.is_candidate);
+        jurors
+    }
+
+    fn has_majority(&self) -> bool {
+        self.verdicts.iter().any(|(outcome, _)| *outcome == VerdictOutcome::Majority)
+    }
+
+    fn judged(&mut self, verdict: Verdict, effects: &mut Effects) {
+        self.verdicts.push((verdict.outcome, verdict.winner.clone()));
+        effects.append.push(RunEvent::Judged { step: STEP_ID.to_owned(), verdict });
+    }
+
+    fn cancelled(&mut self, by: &str, reason: Option<&str>, effects: &mut Effects) {
+        let answered = self.answers().len();
+        let why = reason.map(|reason| format!(" ({})", preview(reason, 200))).unwrap_or_default();
+        let detail = format!(
+            "cancelled by {}{why}; {answered} of {} candidates had answered",
+            preview(by, 120),
+            self.stands.len()
+        );
+        self.end(Settlement { state: RunState::Cancelled, detail, reason: None }, effects);
+    }
+
+    /// Stops everything; settles once nothing runs. The first reason to end is the one that counts.
+    fn end(&mut self, settlement: Settlement, effects: &mut Effects) {
+        if matches!(self.phase, Phase::Ending(_)) {
+            return;
+        }
+        self.bill_unfinished_judging(effects);
+        effects.actions.push(Action::KillTurns);
+        self.phase = Phase::Ending(settlement);
+        self.advance(effects);
+    }
+
+    /// What a judge had used before it was stopped has been spent: a verdict carries it.
+    fn bill_unfinished_judging(&mut self, effects: &mut Effects) {
+        let Phase::Judging { model: Some(judge), .. } = &self.phase else {
+            return;
+        };
+        let verdict = Verdict {
+            kind: JudgeKind::LlmJudge.name().to_owned(),
+            outcome: VerdictOutcome::Unjudged,
+            winner: None,
+            rationale: "the run ended before the judge had decided".to_owned(),
+            votes: Vec::new(),
+            usage: *judge.usage(),
+        };
+        self.judged(verdict, effects);
+    }
+
+    fn done(&mut self, effects: &mut Effects) {
+        let detail = format!(
+            "{} of {} candidates answered; {}",
+            self.answers().len(),
+            self.stands.len(),
+            self.outcome()
+        );
+        self.settle(Settlement { state: RunState::Done, detail, reason: None }, effects);
+    }
+
+    fn outcome(&self) -> String {
+        let majority = self.verdicts.iter().find(|(outcome, _)| *outcome == VerdictOutcome::Majority);
+        let decided = majority.or_else(|| self.verdicts.iter().find(|(_, winner)| winner.is_some()));
+        match decided.or(self.verdicts.last()) {
+            Some((VerdictOutcome::Majority, Some(winner))) => format!("a majority agrees with `{winner}`"),
+            Some((_, Some(winner))) => format!("the judge prefers `{winner}`"),
+            Some((VerdictOutcome::Tie, _)) => "a tie, no winner".to_owned(),
+            Some((VerdictOutcome::NoQuorum, _)) => "too few to judge".to_owned(),
+            _ => "not judged".to_owned(),
+        }
+    }
+
+    fn settle(&mut self, mut settlement: Settlement, effects: &mut Effects) {
+        if self.setup.contestants.iter().any(|contestant| contestant.billing == Billing::Scripted) {
+            settlement.detail = format!("{}; {SCRIPTED_LABEL}", settlement.detail);
+        }
+        self.phase = Phase::Over;
+        effects.actions.push(Action::Settle(settlement));
+    }
+
+    /// Who failed, and how: `a (auth), b (empty)`.
+    fn failures(&self) -> String {
+        let stands = self.setup.contestants.iter().zip(&self.stands);
+        let failed = stands.filter_map(|(contestant, stand)| match stand {
+            Stand::Failed(code) => Some(format!("{} ({code})", contestant.id)),
+            Stand::Waiting | Stand::Running | Stand::Done(_) => None,
+        });
+        failed.collect::<Vec<_>>().join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests;

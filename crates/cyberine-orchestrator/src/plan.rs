@@ -1,0 +1,182 @@
+//! What a run is to do, frozen at dispatch.
+
+use std::collections::BTreeMap;
+
+use cyberine_provider::{Limits, ProviderConfig};
+use cyberine_types::Billing;
+use serde::{Deserialize, Serialize};
+
+use crate::config::{JudgeKind, OrchestrateConfig};
+
+/// The id of an orchestration's one step.
+pub const STEP_ID: &str = "dispatch";
+/// The name of an orchestration's one step.
+pub const STEP_NAME: &str = "Dispatch";
+/// The workflow's name in records and views.
+pub const WORKFLOW: &str = "mcp-orchestrate";
+
+/// What a run is to do. It is kept in the run's first event, so that its runner needs no
+/// configuration; it names environment variables and never holds their values.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Plan {
+    /// Whom to ask, in order. Names are unique.
+    pub candidates: Vec<Planned>,
+    /// The judges, in the order they decide.
+    pub judges: Vec<JudgeKind>,
+    /// The providers that may judge, in order of preference.
+    pub judge_providers: Vec<Planned>,
+    /// How many answers judging needs; at most the number of candidates.
+    pub quorum: usize,
+    /// How many candidates are asked at once; at least one.
+    pub max_parallel: usize,
+    /// Whether `llm-judge` decides also where there is a majority.
+    pub judge_always: bool,
+    /// Bounds on every turn; a provider's own configuration goes before them.
+    pub limits: Limits,
+    /// Draws the order in which a judge is shown the candidates.
+    pub seed: u32,
+}
+
+/// A provider of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Planned {
+    /// The provider's configured name.
+    pub name: String,
+    /// How to build it.
+    pub provider: ProviderConfig,
+}
+
+/// The configuration asks for a provider that is not there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`[orchestrate] {key}` names the provider `{name}`, which is not configured; known are: {}", .known.join(", "))]
+pub struct PlanError {
+    /// The key that names it.
+    pub key: &'static str,
+    /// The name.
+    pub name: String,
+    /// The names that would do.
+    pub known: Vec<String>,
+}
+
+/// Freezes the configuration into a plan. `seed` is a number nobody can foretell.
+///
+/// Without any provider the plan has no candidate, and dispatching it is refused.
+///
+/// # Errors
+/// [`PlanError`] where a provider is named that is not configured.
+pub fn plan(
+    config: &OrchestrateConfig,
+    providers: &BTreeMap<String, ProviderConfig>,
+    seed: u32,
+) -> Result<Plan, PlanError> {
+    let all: Vec<String> = providers.keys().cloned().collect();
+    let chosen = if config.candidates.is_empty() { &all } else { &config.candidates };
+    let candidates = planned("candidates", chosen, providers)?;
+    let judging = if config.judge_providers.is_empty() { chosen } else { &config.judge_providers };
+    Ok(Plan {
+        judges: config.judges.clone(),
+        judge_providers: planned("judge_providers", judging, providers)?,
+        quorum: config.quorum.clamp(1, candidates.len().max(1)),
+        max_parallel: config.max_parallel.max(1),
+        judge_always: config.judge_always,
+        limits: config.limits(),
+        candidates,
+        seed,
+    })
+}
+
+/// Each named provider once, in the order of the names.
+fn planned(
+    key: &'static str,
+    names: &[String],
+    providers: &BTreeMap<String, ProviderConfig>,
+) -> Result<Vec<Planned>, PlanError> {
+    let mut chosen: Vec<Planned> = Vec::new();
+    for name in names {
+        let known = || providers.keys().cloned().collect();
+        let provider =
+            providers.get(name).ok_or_else(|| PlanError { key, name: name.clone(), known: known() })?;
+        if chosen.iter().all(|one| one.name != *name) {
+            chosen.push(Planned { name: name.clone(), provider: provider.clone() });
+        }
+    }
+    Ok(chosen)
+}
+
+impl Plan {
+    /// The plan as a run's first event keeps it.
+    ///
+    /// # Errors
+    /// Where a path in it is not UTF-8.
+    pub fn to_spec(&self) -> Result<serde_json::Value, serde_json::Error> {
+        serde_json::to_value(self)
+    }
+
+    /// The plan that a run's first event keeps.
+    ///
+    /// # Errors
+    /// Where `spec` is not an orchestration's.
+    pub fn from_spec(spec: &serde_json::Value) -> Result<Self, serde_json::Error> {
+        serde::Deserialize::deserialize(spec)
+    }
+
+    /// Whether answers of this plan come from a script, so that no model is called for them.
+    #[must_use]
+    pub fn is_scripted(&self) -> bool {
+        self.candidates.iter().any(|planned| planned.provider.billing() == Billing::Scripted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn providers(names: &[&str]) -> BTreeMap<String, ProviderConfig> {
+        let config = |name: &str| {
+            let text = format!(r#"{{"kind":"command","command":["{name}"]}}"#);
+            serde_json::from_str(&text).unwrap()
+        };
+        names.iter().map(|name| ((*name).to_owned(), config(name))).collect()
+    }
+
+    fn names(planned: &[Planned]) -> Vec<&str> {
+        planned.iter().map(|one| one.name.as_str()).collect()
+    }
+
+    #[test]
+    fn by_default_every_provider_is_asked_and_may_judge() {
+        let plan = plan(&OrchestrateConfig::default(), &providers(&["b", "a"]), 7).unwrap();
+        assert_eq!((names(&plan.candidates), names(&plan.judge_providers)), (vec!["a", "b"], vec!["a", "b"]));
+        assert_eq!((plan.quorum, plan.seed), (2, 7));
+        assert_eq!(Plan::from_spec(&plan.to_spec().unwrap()).unwrap(), plan);
+    }
+
+    #[test]
+    fn the_quorum_is_never_more_than_the_candidates_nor_less_than_one() {
+        for (quorum, count, expected) in [(2, 1, 1), (5, 3, 3), (0, 3, 1), (2, 0, 1)] {
+            let config = OrchestrateConfig { quorum, ..OrchestrateConfig::default() };
+            let plan = plan(&config, &providers(&["a", "b", "c"][..count]), 0).unwrap();
+            assert_eq!(plan.quorum, expected, "{quorum} of {count}");
+        }
+    }
+
+    #[test]
+    fn names_are_taken_once_in_their_order_and_unknown_ones_refused() {
+        let mut config = OrchestrateConfig {
+            candidates: vec!["b".into(), "a".into(), "b".into()],
+            ..OrchestrateConfig::default()
+        };
+        config.judge_providers = vec!["c".into()];
+        let known = providers(&["a", "b", "c"]);
+        let made = plan(&config, &known, 0).unwrap();
+        assert_eq!((names(&made.candidates), names(&made.judge_providers)), (vec!["b", "a"], vec!["c"]));
+        config.judge_providers = vec!["d".into()];
+        let error = plan(&config, &known, 0).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`[orchestrate] judge_providers` names the provider `d`, which is not configured; known are: a, b, c"
+        );
+    }
+}

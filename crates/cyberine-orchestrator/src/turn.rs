@@ -1,0 +1,135 @@
+//! One turn of one provider, read to its end.
+
+use std::sync::Arc;
+
+use cyberine_provider::{Provider, StopReason, Turn, TurnError, TurnEvent};
+use cyberine_run_store::TickKind;
+use cyberine_types::Usage;
+use futures_util::stream::StreamExt as _;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::text::preview;
+use crate::ticks::{Coalescer, TickSink, about};
+
+/// How a turn ended.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Finished {
+    /// The answer, not empty, or the failure.
+    pub(crate) answer: Result<String, TurnError>,
+    /// What was used, also where the turn failed.
+    pub(crate) usage: Usage,
+    pub(crate) duration_ms: u64,
+}
+
+/// What a turn's events have come to so far.
+#[derive(Debug, Default)]
+struct Collected {
+    text: String,
+    usage: Usage,
+}
+
+impl Collected {
+    /// Takes one event; `Some` once the turn is over.
+    fn take(&mut self, event: TurnEvent, limit: usize) -> Option<Result<String, TurnError>> {
+        match event {
+            TurnEvent::Text(more) if self.text.len() + more.len() > limit => {
+                return Some(Err(TurnError::TooLong { limit }));
+            }
+            TurnEvent::Text(more) => self.text.push_str(&more),
+            TurnEvent::Retract => self.text.clear(),
+            TurnEvent::ToolCall(_) => {}
+            TurnEvent::Usage(usage) => self.usage = usage,
+            TurnEvent::Stop(StopReason::EndTurn) if self.text.trim().is_empty() => {
+                return Some(Err(TurnError::Empty));
+            }
+            TurnEvent::Stop(StopReason::EndTurn) => return Some(Ok(std::mem::take(&mut self.text))),
+            TurnEvent::Stop(StopReason::ToolUse) => {
+                let detail = "it waits for the result of a tool it was not offered".to_owned();
+                return Some(Err(TurnError::Protocol { detail }));
+            }
+        }
+        None
+    }
+}
+
+/// Takes `turn` to its end and tells `ticks` about it under the name `candidate`.
+///
+/// The stream is dropped once the turn is over, which ends whatever of it is still alive.
+pub(crate) async fn take(
+    provider: Arc<dyn Provider>,
+    turn: Turn,
+    candidate: String,
+    ticks: Arc<dyn TickSink>,
+    cancel: CancellationToken,
+) -> Finished {
+    let (begun, limit) = (Instant::now(), turn.limits.answer_bytes);
+    let mut stream = provider.turn(turn, cancel);
+    let (mut collected, mut coalescer) = (Collected::default(), Coalescer::default());
+    ticks.tick(&about(&candidate, TickKind::Started, "", &Usage::default(), String::new()));
+    let answer = loop {
+        let event = match stream.next().await {
+            Some(Ok(event)) => event,
+            Some(Err(error)) => break Err(error),
+            None => {
+                break Err(TurnError::Cut { detail: "the adapter's stream ended without a stop".to_owned() });
+            }
+        };
+        note(&mut coalescer, &event);
+        if let Some(answer) = collected.take(event, limit) {
+            break answer;
+        }
+        if let Some((kind, words)) = coalescer.due(Instant::now()) {
+            ticks.tick(&about(&candidate, kind, &collected.text, &collected.usage, words));
+        }
+    };
+    drop(stream);
+    let text = answer.as_ref().map_or(collected.text.as_str(), String::as_str);
+    while let Some((kind, words)) = coalescer.take() {
+        ticks.tick(&about(&candidate, kind, text, &collected.usage, words));
+    }
+    let (kind, words) = answer.as_ref().map_or_else(
+        |error| (TickKind::Error, preview(&error.to_string(), 200)),
+        |_| (TickKind::Done, String::new()),
+    );
+    ticks.tick(&about(&candidate, kind, text, &collected.usage, words));
+    let duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    Finished { answer, usage: collected.usage, duration_ms }
+}
+
+fn note(coalescer: &mut Coalescer, event: &TurnEvent) {
+    match event {
+        TurnEvent::Text(_) | TurnEvent::Retract => coalescer.text(),
+        TurnEvent::ToolCall(call) => coalescer.tool(&preview(&call.name, 80)),
+        TurnEvent::Usage(_) => coalescer.usage(),
+        TurnEvent::Stop(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn end(events: Vec<TurnEvent>) -> Option<Result<String, TurnError>> {
+        let mut collected = Collected::default();
+        events.into_iter().find_map(|event| collected.take(event, 10))
+    }
+
+    #[test]
+    fn an_answer_is_what_was_said_since_the_last_retraction() {
+        let text = |words: &str| TurnEvent::Text(words.to_owned());
+        let stop = TurnEvent::Stop(StopReason::EndTurn);
+        assert_eq!(
+            end(vec![text("no"), TurnEvent::Retract, text("a"), text("b"), stop.clone()]),
+            Some(Ok("ab".into()))
+        );
+        assert_eq!(end(vec![text(" \n"), stop.clone()]), Some(Err(TurnError::Empty)));
+        assert_eq!(end(vec![stop]), Some(Err(TurnError::Empty)));
+        assert_eq!(end(vec![text("12345678901")]), Some(Err(TurnError::TooLong { limit: 10 })));
+        assert!(matches!(
+            end(vec![text("a"), TurnEvent::Stop(StopReason::ToolUse)]),
+            Some(Err(TurnError::Protocol { .. }))
+        ));
+        assert_eq!(end(vec![text("a")]), None);
+    }
+}
