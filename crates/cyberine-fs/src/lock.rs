@@ -14,17 +14,32 @@ const ATTEMPTS: u32 = 64;
 /// An exclusive advisory lock, held until the last descriptor of it is closed: by dropping this,
 /// or by the end of the process. It belongs to the open file, not to the process, so it passes to
 /// a child with the descriptor, and stays held while either side keeps it.
+///
+/// Removing the file of a held lock lets someone else lock a new file of that name. The holder is
+/// whoever holds the file that has the name: an earlier one learns from [`LockFile::is_current`]
+/// that it no longer is, and what it guards should carry a revision or an epoch besides.
 #[derive(Debug)]
 pub struct LockFile {
     file: File,
-    path: PathBuf,
+    dir: PrivateDir,
+    name: String,
 }
 
 impl LockFile {
     /// Where the lock file lies, for messages.
     #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
+    pub fn path(&self) -> PathBuf {
+        self.dir.path().join(&self.name)
+    }
+
+    /// Whether the locked file still is the one of its name: `false` once it was removed or
+    /// replaced, whereupon someone else may hold the lock of that name.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the system cannot say.
+    pub fn is_current(&self) -> Result<bool, FsError> {
+        self.dir.is_current(&self.name, &self.file)
     }
 
     /// Which file this is.
@@ -33,7 +48,7 @@ impl LockFile {
     ///
     /// Fails when the system cannot say.
     pub fn identity(&self) -> Result<Identity, FsError> {
-        identity_of(&self.file, &self.path)
+        identity_of(&self.file, &self.path())
     }
 
     /// Takes the descriptor out, still locked, to be handed to a child: as its standard input, say.
@@ -48,7 +63,7 @@ impl LockFile {
     ///
     /// Fails when the process is out of descriptors.
     pub fn try_clone_file(&self) -> Result<File, FsError> {
-        self.file.try_clone().map_err(|error| FsError::of("hand over", &self.path, error))
+        self.file.try_clone().map_err(|error| FsError::of("hand over", self.path(), error))
     }
 
     /// Frees the lock at once, also where another descriptor of it is still open: one that a child
@@ -58,7 +73,7 @@ impl LockFile {
     ///
     /// Fails when the system refuses; the lock is then freed by closing.
     pub fn release(self) -> Result<(), FsError> {
-        self.file.unlock().map_err(|error| FsError::of_lock(self.path, error))
+        self.file.unlock().map_err(|error| FsError::of_lock(self.path(), error))
     }
 }
 
@@ -70,8 +85,8 @@ impl AsFd for LockFile {
 
 impl PrivateDir {
     /// Takes the exclusive lock on the file `name`, creating the file; `None` when someone holds
-    /// it. Does not wait. A lock file that is removed while it is held does not give two holders:
-    /// whoever locks a file that is no longer the one of that name starts over.
+    /// it. Does not wait. Whoever finds that what was locked is no longer the file of that name,
+    /// since it was removed in between, starts over.
     ///
     /// # Errors
     ///
@@ -83,7 +98,7 @@ impl PrivateDir {
             match attempt_lock(&file).map_err(|error| FsError::of_lock(path.clone(), error))? {
                 Attempt::Held => return Ok(None),
                 Attempt::Probed => std::thread::sleep(pause(attempt)),
-                Attempt::Taken if self.is_current(name, &file)? => return Ok(Some(LockFile { file, path })),
+                Attempt::Taken if self.is_current(name, &file)? => return Ok(Some(self.held(name, file))),
                 Attempt::Taken => {}
             }
         }
@@ -120,10 +135,14 @@ impl PrivateDir {
         }
         // Locking what this very open file holds already succeeds, and proves that it does.
         match file.try_lock() {
-            Ok(()) => Ok(LockFile { file, path }),
+            Ok(()) => Ok(self.held(name, file)),
             Err(TryLockError::WouldBlock) => Err(FsError::NotTheLock { path }),
             Err(TryLockError::Error(error)) => Err(FsError::of_lock(path, error)),
         }
+    }
+
+    fn held(&self, name: &str, file: File) -> LockFile {
+        LockFile { file, dir: self.clone(), name: name.to_owned() }
     }
 
     /// Whether `file` is the file that has the name `name` now.

@@ -1,0 +1,82 @@
+//! This binary, run again as another process.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use cyberine_fs::{Durability, PrivateDir, Wake, Watcher};
+
+const ROLE: &str = "CYBERINE_FS_TEST_ROLE";
+const PLACE: &str = "CYBERINE_FS_TEST_PLACE";
+
+pub(crate) fn command(role: &str, place: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "helper::plays_its_role", "--nocapture"]);
+    command.env(ROLE, role).env(PLACE, place).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command
+}
+
+/// Runs a role to its end.
+pub(crate) fn run(role: &str, place: &Path) {
+    let output = command(role, place).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("role played"), "{role}: {text}");
+}
+
+/// Starts a role and waits until it says `ready`.
+pub(crate) fn start(role: &str, place: &Path) -> Child {
+    let mut child = command(role, place).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.map(Result::unwrap).any(|line| line.ends_with("ready")), "{role} ended too early");
+    child
+}
+
+/// Does nothing in an ordinary test run.
+#[test]
+fn plays_its_role() {
+    let (Ok(role), Some(place)) = (std::env::var(ROLE), std::env::var_os(PLACE)) else { return };
+    let place = Path::new(&place);
+    match role.as_str() {
+        "hold a lock" => {
+            let _held = PrivateDir::open_or_create(place).unwrap().try_lock("lock").unwrap().unwrap();
+            println!("ready");
+            std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+        }
+        "write under umask 000" => write_under(place, 0o000),
+        "write under umask 777" => write_under(place, 0o777),
+        "watch without descriptors" => watch_without_descriptors(place),
+        _ => panic!("no such role: {role}"),
+    }
+    println!("role played");
+}
+
+fn write_under(place: &Path, umask: u32) {
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(umask));
+    let home = PrivateDir::open_or_create(&place.join("deep/home")).unwrap();
+    home.replace("replaced", b"x", Durability::Fast).unwrap();
+    home.append("appended", b"x", Durability::Fast).unwrap();
+    home.touch("touched").unwrap();
+    drop(home.try_lock("lock").unwrap().unwrap());
+    home.subdir("sub").unwrap().replace("replaced", b"x", Durability::Durable).unwrap();
+}
+
+/// With no descriptor left, the system makes no watcher: subscriptions poll.
+fn watch_without_descriptors(place: &Path) {
+    let home = PrivateDir::open_or_create(place).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let mut hoard = Vec::new();
+    let limit = rustix::process::Rlimit { current: Some(64), maximum: Some(64) };
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, limit).unwrap();
+    while let Ok(file) = std::fs::File::open("/dev/null") {
+        hoard.push(file);
+    }
+    let mut subscription = Watcher::new().watch(home.path());
+    hoard.clear();
+    let started = Instant::now();
+    home.touch("news").unwrap();
+    let wake = runtime.block_on(subscription.changed(Duration::from_secs(60)));
+    let waited = started.elapsed();
+    assert_eq!(wake, Wake::Elapsed);
+    assert!(waited >= Duration::from_millis(450) && waited < Duration::from_secs(5), "{waited:?}");
+}
