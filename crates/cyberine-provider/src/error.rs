@@ -1,5 +1,6 @@
 //! How a turn fails.
 
+use std::error::Error;
 use std::time::Duration;
 
 /// A turn that did not go well. The message never holds a secret: adapters redact keys before
@@ -129,4 +130,16 @@ impl TurnError {
             Self::Protocol { .. } => "protocol",
         }
     }
+}
+
+/// An error with its causes.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
 }

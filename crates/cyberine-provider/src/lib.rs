@@ -2,13 +2,56 @@
 //!
 //! This crate owns how a model or an agent is driven and what its stream means. It never judges
 //! an answer, never touches the run store and never reads the environment: credentials are
-//! handed to it as [`cyberine_types::Secret`]s.
+//! handed to it as [`cyberine_types::Secret`]s, and leave it for the one address or program they
+//! are configured for.
+//!
+//! Every wire is a parser without I/O (bytes in, events out) below one of two thin shells, for
+//! HTTP and for processes, which hold the limits on silence, time and size.
+//!
+//! ```
+//! use cyberine_process::ChildEnvironment;
+//! use cyberine_provider::{BuildError, ProviderConfig, build};
+//!
+//! let config: ProviderConfig = serde_json::from_str(
+//!     r#"{"kind": "openai", "base_url": "https://openrouter.ai/api/v1", "model": "m", "api_key_env": "ROUTER_KEY"}"#,
+//! )?;
+//! let missing = build("router", &config, &|_| None, &ChildEnvironment::allowed([])).err();
+//! let expected = BuildError::MissingVariable { name: "router".into(), variable: "ROUTER_KEY".into() };
+//! assert_eq!(missing, Some(expected));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![warn(missing_docs)]
 
+mod anthropic;
+mod build;
+mod child;
+mod child_provider;
+mod claude_cli;
+mod command;
+mod config;
+mod cost;
 mod error;
+mod fault;
+mod http;
+mod http_provider;
+mod openai;
 mod port;
+mod prompt;
+mod quote;
+#[cfg(test)]
+mod samples;
+mod sse;
+mod stream;
+mod text;
+mod wire;
 
+pub use build::{BuildError, build};
+pub use config::{
+    AnthropicConfig, ClaudeCliConfig, CommandConfig, ConfigError, OpenaiConfig, ProviderConfig,
+};
+pub use cost::Prices;
 pub use error::TurnError;
 pub use port::{
-    Capabilities, Limits, Message, Provider, ProviderInfo, Role, StopReason, ToolCall, ToolSpec, Turn, TurnEvent,
+    Capabilities, Limits, Message, Provider, ProviderInfo, Role, StopReason, ToolCall, ToolSpec, Turn,
+    TurnEvent,
 };

@@ -29,7 +29,8 @@ pub trait Provider: Send + Sync {
     fn capabilities(&self) -> Capabilities;
 
     /// Starts one turn.
-    fn turn(&self, turn: Turn, cancel: CancellationToken) -> BoxStream<'static, Result<TurnEvent, TurnError>>;
+    fn turn(&self, turn: Turn, cancel: CancellationToken)
+    -> BoxStream<'static, Result<TurnEvent, TurnError>>;
 }
 
 /// What a provider is.

@@ -1,0 +1,63 @@
+//! Messages: Anthropic's wire.
+
+mod parser;
+
+use cyberine_types::Secret;
+use serde_json::{Value, json};
+
+pub(crate) use self::parser::{MessageParser, MessageUsage};
+use crate::config::AnthropicConfig;
+use crate::http_provider::Dialect;
+use crate::port::{Capabilities, Limits, Role, Turn};
+use crate::quote::Quoter;
+use crate::wire::Wire;
+
+impl Dialect for AnthropicConfig {
+    fn url(&self) -> String {
+        let base = self.url().trim_end_matches('/');
+        format!("{}/v1/messages", base.strip_suffix("/v1").unwrap_or(base))
+    }
+
+    fn fixed_headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[("anthropic-version", "2023-06-01")]
+    }
+
+    fn key_header(&self, key: &Secret) -> (&'static str, String) {
+        ("x-api-key", key.expose().to_owned())
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { tools: true, structured_output: false, resume: false, read_only: true }
+    }
+
+    fn body(&self, turn: &Turn, limits: &Limits) -> Value {
+        let (system, talk): (Vec<_>, Vec<_>) =
+            turn.messages.iter().partition(|message| message.role == Role::System);
+        let messages: Vec<Value> = talk
+            .iter()
+            .map(|message| {
+                let role = if message.role == Role::Assistant { "assistant" } else { "user" };
+                json!({ "role": role, "content": message.text })
+            })
+            .collect();
+        let mut body = json!({
+            "model": self.model,
+            "max_tokens": limits.max_tokens,
+            "messages": messages,
+            "stream": true,
+        });
+        if !system.is_empty() {
+            let texts: Vec<&str> = system.iter().map(|message| message.text.as_str()).collect();
+            body["system"] = Value::String(texts.join("\n\n"));
+        }
+        if !turn.tools.is_empty() {
+            let tool = |tool: &crate::ToolSpec| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.input_schema });
+            body["tools"] = turn.tools.iter().map(tool).collect();
+        }
+        body
+    }
+
+    fn wire(&self, answer_bytes: usize, quoter: Quoter) -> Box<dyn Wire> {
+        Box::new(MessageParser::new(answer_bytes, quoter))
+    }
+}

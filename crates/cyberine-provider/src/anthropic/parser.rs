@@ -1,0 +1,301 @@
+//! The stream of a message: typed events that end with `message_stop`.
+
+use std::collections::BTreeMap;
+
+use cyberine_types::Usage;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::cost::Counted;
+use crate::error::TurnError;
+use crate::port::{StopReason, ToolCall};
+use crate::quote::Quoter;
+use crate::sse::{SseDecoder, SseEvent};
+use crate::wire::{End, Wire, WireEvent};
+
+/// Most content blocks that may be open at once; the wire opens one at a time.
+const OPEN_BLOCKS_MAX: usize = 128;
+
+/// Reads one message.
+pub(crate) struct MessageParser {
+    sse: SseDecoder,
+    quoter: Quoter,
+    answer_bytes: usize,
+    usage: MessageUsage,
+    stop_reason: Option<String>,
+    /// Tool calls whose arguments are still coming, by index of their block.
+    open: BTreeMap<u64, ToolUse>,
+    call_bytes: usize,
+    scripted: bool,
+    last: &'static str,
+    done: bool,
+}
+
+struct ToolUse {
+    id: String,
+    name: String,
+    input: String,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Event {
+    MessageStart {
+        message: Started,
+    },
+    ContentBlockStart {
+        index: u64,
+        content_block: Block,
+    },
+    ContentBlockDelta {
+        index: u64,
+        delta: Delta,
+    },
+    ContentBlockStop {
+        index: u64,
+    },
+    MessageDelta {
+        delta: MessageDelta,
+        usage: Option<MessageUsage>,
+    },
+    MessageStop,
+    Error {
+        error: Value,
+    },
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Started {
+    #[serde(default)]
+    model: String,
+    usage: Option<MessageUsage>,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block {
+    Text {
+        #[serde(default)]
+        text: String,
+    },
+    ToolUse {
+        id: String,
+        name: String,
+    },
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Delta {
+    #[serde(rename = "text_delta")]
+    Text { text: String },
+    #[serde(rename = "input_json_delta")]
+    InputJson { partial_json: String },
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+struct MessageDelta {
+    stop_reason: Option<String>,
+}
+
+/// Figures of one event; each replaces the one before, none is added.
+#[derive(Deserialize, Default, Clone, Copy)]
+pub(crate) struct MessageUsage {
+    input_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+}
+
+impl MessageUsage {
+    fn replace(&mut self, newer: Self) {
+        self.input_tokens = newer.input_tokens.or(self.input_tokens);
+        self.cache_creation_input_tokens =
+            newer.cache_creation_input_tokens.or(self.cache_creation_input_tokens);
+        self.cache_read_input_tokens = newer.cache_read_input_tokens.or(self.cache_read_input_tokens);
+        self.output_tokens = newer.output_tokens.or(self.output_tokens);
+    }
+
+    /// `input_tokens` leaves out what was read from or written to a cache.
+    pub(crate) fn normalised(&self) -> Usage {
+        let written = self.cache_creation_input_tokens.unwrap_or(0);
+        let read = self.cache_read_input_tokens.unwrap_or(0);
+        Usage {
+            input: self.input_tokens.unwrap_or(0).saturating_add(written).saturating_add(read),
+            cached_read: read,
+            cache_write: written,
+            output: self.output_tokens.unwrap_or(0),
+            ..Usage::default()
+        }
+    }
+}
+
+impl MessageParser {
+    /// A parser for an answer of at most `answer_bytes`.
+    pub(crate) fn new(answer_bytes: usize, quoter: Quoter) -> Self {
+        Self {
+            sse: SseDecoder::new(crate::http::event_limit(answer_bytes)),
+            quoter,
+            answer_bytes,
+            usage: MessageUsage::default(),
+            stop_reason: None,
+            open: BTreeMap::new(),
+            call_bytes: 0,
+            scripted: false,
+            last: "nothing",
+            done: false,
+        }
+    }
+
+    fn events(&mut self, events: Vec<SseEvent>, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        for event in events {
+            if self.done {
+                break;
+            }
+            let parsed = serde_json::from_str(&event.data).map_err(|_| TurnError::Protocol {
+                detail: format!("not an event of a message: {}", self.quoter.head(&event.data)),
+            })?;
+            self.event(parsed, out)?;
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: Event, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        match event {
+            Event::MessageStart { message } => {
+                self.last = "message_start";
+                self.scripted = crate::config::is_scripted_model(&message.model);
+                self.count(message.usage, out);
+            }
+            Event::ContentBlockStart { index, content_block } => {
+                self.open_block(index, content_block, out)?
+            }
+            Event::ContentBlockDelta { index, delta } => self.delta(index, delta, out)?,
+            Event::ContentBlockStop { index } => {
+                self.last = "content_block_stop";
+                if let Some(call) = self.open.remove(&index) {
+                    out.push(WireEvent::ToolCall(call.whole(&self.quoter)?));
+                }
+            }
+            Event::MessageDelta { delta, usage } => {
+                self.last = "message_delta";
+                self.stop_reason = delta.stop_reason.or(self.stop_reason.take());
+                self.count(usage, out);
+            }
+            Event::MessageStop => self.done = true,
+            Event::Error { error } => return Err(crate::fault::error_fault(error).classify(&self.quoter)),
+            Event::Other => {}
+        }
+        Ok(())
+    }
+
+    fn open_block(&mut self, index: u64, block: Block, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        self.last = "content_block_start";
+        match block {
+            Block::Text { text } if !text.is_empty() => out.push(WireEvent::Text(text)),
+            Block::ToolUse { id, name } => {
+                if self.open.len() >= OPEN_BLOCKS_MAX {
+                    return Err(TurnError::Protocol { detail: "too many open content blocks".to_owned() });
+                }
+                self.open.insert(index, ToolUse { id, name, input: String::new() });
+            }
+            Block::Text { .. } | Block::Other => {}
+        }
+        Ok(())
+    }
+
+    fn delta(&mut self, index: u64, delta: Delta, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        self.last = "content_block_delta";
+        match delta {
+            Delta::Text { text } => out.push(WireEvent::Text(text)),
+            Delta::InputJson { partial_json } => {
+                if let Some(call) = self.open.get_mut(&index) {
+                    call.input.push_str(&partial_json);
+                    self.call_bytes += partial_json.len();
+                }
+                if self.call_bytes > self.answer_bytes {
+                    return Err(TurnError::TooLong { limit: self.answer_bytes });
+                }
+            }
+            Delta::Other => {}
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, newer: Option<MessageUsage>, out: &mut Vec<WireEvent>) {
+        let Some(newer) = newer else { return };
+        self.usage.replace(newer);
+        out.push(WireEvent::Usage(Counted {
+            tokens: self.usage.normalised(),
+            scripted: self.scripted,
+            ..Counted::default()
+        }));
+    }
+
+    fn stop(&self) -> Result<StopReason, TurnError> {
+        let said = |reason: &str| format!("stop_reason is `{reason}`");
+        match self.stop_reason.as_deref() {
+            Some("end_turn" | "stop_sequence") => Ok(StopReason::EndTurn),
+            Some("tool_use") => Ok(StopReason::ToolUse),
+            Some(reason @ ("max_tokens" | "model_context_window_exceeded")) => {
+                Err(TurnError::Truncated { detail: said(reason) })
+            }
+            Some(reason @ "refusal") => Err(TurnError::Refused { detail: said(reason) }),
+            Some(other) => {
+                let detail = format!("stop_reason `{}` is not known", self.quoter.head(other));
+                Err(TurnError::Protocol { detail })
+            }
+            None => Err(TurnError::Cut { detail: "`message_stop` came without a stop_reason".to_owned() }),
+        }
+    }
+
+    fn cut(&self) -> TurnError {
+        match self.sse.foreign() {
+            Some(line) => TurnError::Protocol {
+                detail: format!("the answer is no event stream: {}", self.quoter.head(line)),
+            },
+            None => {
+                TurnError::Cut { detail: format!("`{}` was the last event, not `message_stop`", self.last) }
+            }
+        }
+    }
+}
+
+impl Wire for MessageParser {
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        let mut events = Vec::new();
+        let size = self.sse.push(bytes, &mut events);
+        self.events(events, out)?;
+        size.map_err(|_| TurnError::TooLong { limit: self.answer_bytes })
+    }
+
+    fn is_over(&self) -> bool {
+        self.done
+    }
+
+    fn finish(&mut self, _end: End, out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError> {
+        let mut events = Vec::new();
+        // What the connection cut in half is no event; the missing `message_stop` tells of it.
+        if self.sse.finish(&mut events).is_ok() {
+            events.retain(|event| serde_json::from_str::<Event>(&event.data).is_ok());
+            self.events(events, out)?;
+        }
+        if self.done { self.stop() } else { Err(self.cut()) }
+    }
+}
+
+impl ToolUse {
+    fn whole(self, quoter: &Quoter) -> Result<ToolCall, TurnError> {
+        let text = if self.input.trim().is_empty() { "{}" } else { &self.input };
+        let arguments = serde_json::from_str(text).map_err(|_| TurnError::Protocol {
+            detail: format!("the arguments of tool `{}` are not JSON", quoter.head(&self.name)),
+        })?;
+        Ok(ToolCall { id: self.id, name: self.name, arguments })
+    }
+}

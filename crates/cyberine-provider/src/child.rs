@@ -1,0 +1,108 @@
+//! The shell of the process kinds: one child a turn, its prompt on its input, and the limits on it.
+
+use std::time::Duration;
+
+use cyberine_process::{OutputError, Running, Spawn};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::{TurnError, chain};
+use crate::port::{Limits, StopReason, TurnEvent};
+use crate::quote::Quoter;
+use crate::stream::Emitter;
+use crate::wire::{End, Exit, Session};
+
+/// How long a program that has said its last word may take to end.
+const AFTER_LAST_WORD: Duration = Duration::from_secs(5);
+
+/// Takes one turn with one child. Whatever the outcome, the child and everything it started are
+/// dead when this returns.
+pub(crate) async fn drive(
+    spawn: Spawn,
+    mut session: Session,
+    limits: Limits,
+    cancel: CancellationToken,
+    quoter: Quoter,
+    out: Emitter,
+) -> Result<StopReason, TurnError> {
+    if cancel.is_cancelled() {
+        return Err(TurnError::Cancelled);
+    }
+    let target = spawn.program.display().to_string();
+    let mut child = cyberine_process::spawn(spawn)
+        .map_err(|error| TurnError::Unreachable { target, detail: quoter.head(&chain(&error)) })?;
+    let ended = tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(TurnError::Cancelled),
+        () = tokio::time::sleep(limits.wall) => Err(TurnError::WallTimeout { limit: limits.wall }),
+        ended = follow(&mut child, &mut session, &limits, &quoter, &out) => ended,
+    };
+    if !matches!(ended, Ok(End::Exit(_))) {
+        let report = child.kill_tree().await;
+        if report.left > 0 {
+            tracing::warn!(left = report.left, "processes of a turn outlived their killing");
+        }
+    }
+    conclude(ended, session, &out).await
+}
+
+/// Reads the child to its end, or to its last word and a while longer.
+async fn follow(
+    child: &mut Running,
+    session: &mut Session,
+    limits: &Limits,
+    quoter: &Quoter,
+    out: &Emitter,
+) -> Result<End, TurnError> {
+    let silence = |_| TurnError::IdleTimeout { limit: limits.idle };
+    let mut events = Vec::new();
+    while !session.is_over() {
+        let chunk = timeout(limits.idle, child.next_chunk()).await.map_err(silence)?;
+        let Some(bytes) = chunk.map_err(|error| unreadable(&error, limits, quoter))? else { break };
+        let pushed = session.push(&bytes, &mut events);
+        out.send(&mut events).await;
+        pushed?;
+    }
+    if session.is_over() {
+        return Ok(match timeout(AFTER_LAST_WORD, child.finish()).await {
+            Ok(Ok(exit)) => End::Exit(quoted(&exit, quoter)),
+            _ => End::Closed,
+        });
+    }
+    match timeout(limits.idle, child.finish()).await.map_err(silence)? {
+        Ok(exit) => Ok(End::Exit(quoted(&exit, quoter))),
+        Err(error) => Err(TurnError::Cut { detail: format!("its end was not reported: {error}") }),
+    }
+}
+
+async fn conclude(
+    ended: Result<End, TurnError>,
+    session: Session,
+    out: &Emitter,
+) -> Result<StopReason, TurnError> {
+    let mut events: Vec<TurnEvent> = Vec::new();
+    let outcome = match ended {
+        Ok(end) => session.finish(end, &mut events),
+        Err(late @ (TurnError::IdleTimeout { .. } | TurnError::WallTimeout { .. })) => {
+            Err(session.complaint().unwrap_or(late))
+        }
+        Err(error) => Err(error),
+    };
+    out.send(&mut events).await;
+    outcome
+}
+
+fn unreadable(error: &OutputError, limits: &Limits, quoter: &Quoter) -> TurnError {
+    match error {
+        OutputError::TooMuch { .. } => TurnError::TooLong { limit: limits.answer_bytes },
+        other => TurnError::Cut { detail: quoter.head(&other.to_string()) },
+    }
+}
+
+fn quoted(exit: &cyberine_process::Exit, quoter: &Quoter) -> Exit {
+    Exit {
+        success: exit.status.success(),
+        status: exit.status.to_string(),
+        stderr: quoter.tail(&exit.stderr),
+    }
+}

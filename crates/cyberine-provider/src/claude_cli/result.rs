@@ -1,0 +1,94 @@
+//! The `result` line of `claude -p`.
+
+use cyberine_types::{Usage, Usd};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::anthropic::MessageUsage;
+use crate::error::TurnError;
+use crate::fault::Fault;
+use crate::port::StopReason;
+use crate::quote::Quoter;
+
+/// What the line says.
+pub(super) struct ResultLine {
+    /// The answer: the structured one where a schema was asked for, else the text.
+    pub(super) answer: String,
+    /// Tokens of the whole session.
+    pub(super) tokens: Usage,
+    /// `total_cost_usd`.
+    pub(super) cost: Option<Usd>,
+    is_error: bool,
+    subtype: String,
+    stop_reason: String,
+    terminal_reason: String,
+    fault: Fault,
+}
+
+impl ResultLine {
+    pub(super) fn read(line: &Value) -> Self {
+        let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
+        let answer = match &line["structured_output"] {
+            Value::Null => text("result"),
+            structured => structured.to_string(),
+        };
+        let errors = line["errors"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let said: Vec<&str> = errors.iter().filter_map(Value::as_str).collect();
+        let message = if said.is_empty() { text("result") } else { said.join("; ") };
+        Self {
+            answer,
+            tokens: tokens(line),
+            cost: line["total_cost_usd"].as_f64().filter(|usd| usd.is_finite()).map(Usd::from_dollars),
+            // A line without the member is no success.
+            is_error: line["is_error"] != false,
+            subtype: text("subtype"),
+            stop_reason: text("stop_reason"),
+            terminal_reason: text("terminal_reason"),
+            fault: Fault {
+                status: line["api_error_status"].as_u64().and_then(|status| u16::try_from(status).ok()),
+                kind: text("api_error_type"),
+                message,
+                retry_after: None,
+            },
+        }
+    }
+
+    /// `subtype` is `success` also where the account cannot pay, so both members are needed.
+    pub(super) fn is_success(&self) -> bool {
+        !self.is_error && self.subtype == "success"
+    }
+
+    pub(super) fn verdict(&self, quoter: &Quoter) -> Result<StopReason, TurnError> {
+        if self.is_success() {
+            return Ok(StopReason::EndTurn);
+        }
+        let message = &self.fault.message;
+        let detail = quoter.head(if message.is_empty() { &self.subtype } else { message });
+        Err(match (self.subtype.as_str(), self.terminal_reason.as_str()) {
+            (_, reason) if reason.starts_with("aborted") => TurnError::Cancelled,
+            _ if self.stop_reason == "refusal" => TurnError::Refused { detail },
+            ("error_max_turns" | "error_max_budget_usd", _) => TurnError::Truncated { detail },
+            (_, "prompt_too_long") => TurnError::Rejected { detail },
+            _ => self.fault.classify(quoter),
+        })
+    }
+}
+
+/// `modelUsage` counts every turn of every model; `usage` has been seen to miss one.
+fn tokens(line: &Value) -> Usage {
+    let models = line["modelUsage"].as_object().filter(|models| !models.is_empty());
+    let Some(models) = models else {
+        return MessageUsage::deserialize(&line["usage"]).unwrap_or_default().normalised();
+    };
+    models.values().fold(Usage::default(), |sum, model| {
+        let count = |key: &str| model[key].as_u64().unwrap_or(0);
+        let (read, written) = (count("cacheReadInputTokens"), count("cacheCreationInputTokens"));
+        sum.plus(&Usage {
+            input: count("inputTokens").saturating_add(read).saturating_add(written),
+            cached_read: read,
+            cache_write: written,
+            output: count("outputTokens"),
+            ..Usage::default()
+        })
+    })
+}

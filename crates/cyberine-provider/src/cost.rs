@@ -1,0 +1,138 @@
+//! What a turn costs, from what the provider says and what the configuration says.
+
+use cyberine_types::{Billing, CostBasis, Usage, Usd};
+use serde::{Deserialize, Serialize};
+
+/// Prices in United States dollars per million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prices {
+    /// Tokens read by the model.
+    pub input_usd_per_mtok: Usd,
+    /// Tokens written by the model, reasoning included.
+    pub output_usd_per_mtok: Usd,
+    /// Tokens read from a cache; unset means the price of input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_read_usd_per_mtok: Option<Usd>,
+    /// Tokens written to a cache; unset means the price of input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write_usd_per_mtok: Option<Usd>,
+}
+
+impl Prices {
+    /// The price of `usage`, rounded up to a whole micro-dollar.
+    #[must_use]
+    pub fn of(&self, usage: &Usage) -> Usd {
+        let plain = usage.input.saturating_sub(usage.cached_read).saturating_sub(usage.cache_write);
+        let parts = [
+            (plain, self.input_usd_per_mtok),
+            (usage.cached_read, self.cached_read_usd_per_mtok.unwrap_or(self.input_usd_per_mtok)),
+            (usage.cache_write, self.cache_write_usd_per_mtok.unwrap_or(self.input_usd_per_mtok)),
+            (usage.output, self.output_usd_per_mtok),
+        ];
+        let total: u128 =
+            parts.iter().map(|(tokens, price)| u128::from(*tokens) * u128::from(price.micros())).sum();
+        Usd::from_micros(u64::try_from(total.div_ceil(1_000_000)).unwrap_or(u64::MAX))
+    }
+}
+
+/// How a provider's use becomes money.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tariff {
+    /// How it is paid for.
+    pub(crate) billing: Billing,
+    /// Configured prices.
+    pub(crate) prices: Option<Prices>,
+}
+
+/// Tokens as a wire counted them, with what the wire knows about their cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Counted {
+    /// The tokens; its money and basis are not read.
+    pub(crate) tokens: Usage,
+    /// The cost the provider reports.
+    pub(crate) reported: Option<Usd>,
+    /// The provider says that no model is behind it.
+    pub(crate) scripted: bool,
+    /// The provider says that a key pays, whatever the configuration says.
+    pub(crate) keyed: bool,
+}
+
+impl Tariff {
+    /// The use of a turn with its cost: nothing where nothing is paid per token, else as the
+    /// provider reports it, else computed from the configured prices, else unknown.
+    pub(crate) fn apply(&self, counted: Counted) -> Usage {
+        let (usd, basis) = match self.billing {
+            _ if counted.scripted => (Some(Usd::ZERO), CostBasis::Scripted),
+            Billing::Scripted => (Some(Usd::ZERO), CostBasis::Scripted),
+            Billing::Free | Billing::Subscription if !counted.keyed => (Some(Usd::ZERO), CostBasis::Included),
+            _ => match (counted.reported, self.prices) {
+                (Some(usd), _) => (Some(usd), CostBasis::Reported),
+                (None, Some(prices)) => (Some(prices.of(&counted.tokens)), CostBasis::Computed),
+                (None, None) => (None, CostBasis::Unknown),
+            },
+        };
+        Usage { usd, basis, ..counted.tokens }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PRICES: Prices = Prices {
+        input_usd_per_mtok: Usd::from_micros(3_000_000),
+        output_usd_per_mtok: Usd::from_micros(15_000_000),
+        cached_read_usd_per_mtok: Some(Usd::from_micros(300_000)),
+        cache_write_usd_per_mtok: None,
+    };
+
+    fn tokens() -> Usage {
+        Usage { input: 1200, cached_read: 1000, cache_write: 50, output: 44, ..Usage::default() }
+    }
+
+    fn check(billing: Billing, prices: Option<Prices>, counted: Counted, expected: (Option<u64>, CostBasis)) {
+        let usage = Tariff { billing, prices }.apply(counted);
+        assert_eq!((usage.usd.map(Usd::micros), usage.basis), expected);
+        assert_eq!(Usage { usd: None, basis: CostBasis::Unknown, ..usage }, counted.tokens);
+    }
+
+    #[test]
+    fn a_reported_cost_goes_before_a_computed_one_and_nothing_is_guessed() {
+        let plain = Counted { tokens: tokens(), ..Counted::default() };
+        let reported = Counted { reported: Some(Usd::from_micros(7)), ..plain };
+        check(Billing::Metered, None, plain, (None, CostBasis::Unknown));
+        check(Billing::Metered, Some(PRICES), reported, (Some(7), CostBasis::Reported));
+        // 150 + 50 at 3, 1000 at 0.3, 44 at 15 micro-dollars a token.
+        check(Billing::Metered, Some(PRICES), plain, (Some(600 + 300 + 660), CostBasis::Computed));
+    }
+
+    #[test]
+    fn what_is_not_paid_per_token_costs_nothing() {
+        let reported =
+            Counted { tokens: tokens(), reported: Some(Usd::from_micros(7)), ..Counted::default() };
+        check(Billing::Free, Some(PRICES), reported, (Some(0), CostBasis::Included));
+        check(Billing::Subscription, None, reported, (Some(0), CostBasis::Included));
+        check(Billing::Scripted, Some(PRICES), reported, (Some(0), CostBasis::Scripted));
+        check(
+            Billing::Metered,
+            Some(PRICES),
+            Counted { scripted: true, ..reported },
+            (Some(0), CostBasis::Scripted),
+        );
+    }
+
+    #[test]
+    fn a_key_behind_a_supposed_subscription_is_charged() {
+        let keyed =
+            Counted { tokens: tokens(), reported: Some(Usd::from_micros(7)), keyed: true, scripted: false };
+        check(Billing::Subscription, None, keyed, (Some(7), CostBasis::Reported));
+    }
+
+    #[test]
+    fn a_fraction_of_a_micro_dollar_is_rounded_up() {
+        let one = Usage { output: 1, ..Usage::default() };
+        let cheap = Prices { output_usd_per_mtok: Usd::from_micros(150_000), ..PRICES };
+        assert_eq!(cheap.of(&one), Usd::from_micros(1));
+    }
+}

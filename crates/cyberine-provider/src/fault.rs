@@ -1,0 +1,219 @@
+//! What a provider's complaint means, whatever wire it came by.
+
+use std::time::Duration;
+
+use chrono::DateTime;
+use cyberine_types::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::error::TurnError;
+use crate::quote::Quoter;
+
+/// The longest wait a provider can ask for.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 3600);
+
+/// A complaint, in the words all wires share.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// The HTTP status, or the one the provider names in its place.
+    pub(crate) status: Option<u16>,
+    /// The provider's own words for the kind, such as `rate_limit_error insufficient_quota`.
+    pub(crate) kind: String,
+    /// What it says to people.
+    pub(crate) message: String,
+    /// How long it asks to wait.
+    pub(crate) retry_after: Option<Duration>,
+}
+
+/// Words that mean that the account cannot pay. They are looked for first: providers send them
+/// with status 400, 403 and 429 alike, where waiting would never help.
+const BILLING: &[&str] =
+    &["insufficient_quota", "billing", "credit balance", "insufficient credit", "payment required"];
+const AUTH: &[&str] =
+    &["authentication", "permission_error", "invalid_api_key", "api_key_invalid", "unauthorized"];
+const RATE: &[&str] = &["rate_limit", "too_many_requests", "resource_exhausted"];
+const OVERLOAD: &[&str] = &["overloaded", "api_error", "timeout_error", "server_error", "unavailable"];
+
+impl Fault {
+    /// The failure this complaint stands for.
+    pub(crate) fn classify(&self, quoter: &Quoter) -> TurnError {
+        let detail = self.detail(quoter);
+        let retry_after = self.retry_after;
+        let kind = self.kind.to_lowercase();
+        let said = |words: &[&str]| words.iter().any(|word| kind.contains(word));
+        let message = self.message.to_lowercase();
+        if said(BILLING) || self.status == Some(402) || BILLING.iter().any(|word| message.contains(word)) {
+            return TurnError::Billing { detail };
+        }
+        match self.status {
+            Some(401 | 403) => TurnError::Auth { detail },
+            Some(429) => TurnError::RateLimited { detail, retry_after },
+            Some(408 | 500..=599) => TurnError::Overloaded { detail, retry_after },
+            _ if said(AUTH) => TurnError::Auth { detail },
+            _ if said(RATE) => TurnError::RateLimited { detail, retry_after },
+            _ if said(OVERLOAD) => TurnError::Overloaded { detail, retry_after },
+            _ => TurnError::Rejected { detail },
+        }
+    }
+
+    fn detail(&self, quoter: &Quoter) -> String {
+        let words = match (self.message.trim(), self.kind.trim()) {
+            ("", "") => "no reason given",
+            ("", kind) => kind,
+            (message, _) => message,
+        };
+        let words = quoter.head(words);
+        match self.status {
+            Some(status) => format!("status {status}: {words}"),
+            None => words,
+        }
+    }
+}
+
+/// The error object of the OpenAI and the Anthropic wire, which differ in little and are mixed up
+/// by compatible servers.
+#[derive(Debug, Deserialize)]
+struct ErrorBody {
+    #[serde(default)]
+    message: Value,
+    #[serde(default, rename = "type")]
+    kind: Value,
+    #[serde(default)]
+    code: Value,
+}
+
+impl ErrorBody {
+    /// The complaint, with the status the object names where it names one.
+    fn fault(&self) -> Fault {
+        let status = self.code.as_u64().and_then(|code| u16::try_from(code).ok()).filter(|code| *code >= 400);
+        let words = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        Fault {
+            status,
+            kind: format!("{} {}", words(&self.kind), words(&self.code)).trim().to_owned(),
+            message: words(&self.message),
+            retry_after: None,
+        }
+    }
+}
+
+/// The complaint in a body, or the body as its own complaint.
+pub(crate) fn body_fault(body: &str) -> Fault {
+    stated_fault(body).unwrap_or_else(|| Fault { message: body.to_owned(), ..Fault::default() })
+}
+
+/// The complaint a body states: `{"error": {...}}` or `{"error": "..."}`.
+pub(crate) fn stated_fault(body: &str) -> Option<Fault> {
+    #[derive(Deserialize)]
+    struct Body {
+        error: Value,
+    }
+    serde_json::from_str(body).ok().map(|Body { error }| error_fault(error))
+}
+
+/// The complaint in the value of an `error` member.
+pub(crate) fn error_fault(error: Value) -> Fault {
+    match error {
+        Value::String(message) => Fault { message, ..Fault::default() },
+        other => ErrorBody::deserialize(&other).map_or_else(
+            |_| Fault { message: other.to_string(), ..Fault::default() },
+            |parsed| parsed.fault(),
+        ),
+    }
+}
+
+/// The failure of an HTTP answer that is not a success.
+pub(crate) fn http_fault(
+    status: u16,
+    retry_after: Option<Duration>,
+    body: &str,
+    quoter: &Quoter,
+) -> TurnError {
+    if (300..400).contains(&status) {
+        let detail =
+            format!("status {status}: redirects are not followed; configure the address it leads to");
+        return TurnError::Protocol { detail };
+    }
+    Fault { status: Some(status), retry_after, ..body_fault(body) }.classify(quoter)
+}
+
+/// Reads `Retry-After` (RFC 9110, section 10.2.3): seconds or a date, never more than a day.
+pub(crate) fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
+    let value = value.trim();
+    let wait = match value.parse::<f64>() {
+        Ok(seconds) if seconds >= 0.0 => Duration::try_from_secs_f64(seconds).unwrap_or(RETRY_AFTER_MAX),
+        Ok(_) => return None,
+        Err(_) => {
+            let at = DateTime::parse_from_rfc2822(value).ok()?.timestamp_millis();
+            Duration::from_millis(u64::try_from(at.saturating_sub(now.unix_ms())).unwrap_or_default())
+        }
+    };
+    Some(wait.min(RETRY_AFTER_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(status: u16, body: &str) -> &'static str {
+        http_fault(status, None, body, &Quoter::default()).code()
+    }
+
+    #[test]
+    fn a_status_and_a_body_name_the_failure() {
+        for (status, body, expected) in [
+            (401, "", "auth"),
+            (403, r#"{"error":{"type":"permission_error"}}"#, "auth"),
+            (402, r#"{"error":{"message":"Insufficient credits"}}"#, "billing"),
+            (403, r#"{"error":{"message":"Your credit balance is too low"}}"#, "billing"),
+            (429, r#"{"error":{"code":"insufficient_quota","message":"quota"}}"#, "billing"),
+            (429, "slow down", "rate-limit"),
+            (529, "", "overloaded"),
+            (500, "<html>", "overloaded"),
+            (408, "", "overloaded"),
+            (400, r#"{"error":{"type":"exceed_context_size_error"}}"#, "rejected"),
+            (404, r#"{"error":"model not found"}"#, "rejected"),
+            (307, "", "protocol"),
+        ] {
+            assert_eq!(code(status, body), expected, "{status} {body}");
+        }
+    }
+
+    #[test]
+    fn an_error_object_without_a_status_is_read_by_its_words() {
+        for (body, expected) in [
+            (r#"{"error":{"type":"overloaded_error","message":"Overloaded"}}"#, "overloaded"),
+            (r#"{"error":{"message":"Provider returned error","code":502}}"#, "overloaded"),
+            (r#"{"error":{"code":"rate_limit_exceeded"}}"#, "rate-limit"),
+            (r#"{"error":{"type":"authentication_error"}}"#, "auth"),
+            (r#"{"error":{"message":"boom","code":1}}"#, "rejected"),
+            (r#"{"error":[1]}"#, "rejected"),
+        ] {
+            assert_eq!(body_fault(body).classify(&Quoter::default()).code(), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn retry_after_is_bounded_whatever_it_says() {
+        let noon = DateTime::parse_from_rfc2822("Mon, 30 Nov 2026 12:00:00 GMT").unwrap();
+        let now = Timestamp::from_unix_ms(noon.timestamp_millis());
+        let day = Some(RETRY_AFTER_MAX);
+        for (value, expected) in [
+            ("1", Some(Duration::from_secs(1))),
+            (" 0 ", Some(Duration::ZERO)),
+            ("1.5", Some(Duration::from_millis(1500))),
+            ("1000000000", day),
+            ("1e300", day),
+            ("inf", day),
+            ("-1", None),
+            ("nan", None),
+            ("soon", None),
+            ("", None),
+            ("Mon, 30 Nov 2026 12:00:30 GMT", Some(Duration::from_secs(30))),
+            ("Mon, 30 Nov 2026 11:00:00 GMT", Some(Duration::ZERO)),
+            ("Mon, 30 Nov 2099 11:00:00 GMT", day),
+        ] {
+            assert_eq!(retry_after(value, now), expected, "{value:?}");
+        }
+    }
+}

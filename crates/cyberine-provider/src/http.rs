@@ -1,0 +1,130 @@
+//! The shell of the HTTP kinds: one request, one stream of events, and the limits on both.
+
+mod client;
+
+use std::time::Duration;
+
+use cyberine_types::{Clock, SystemClock};
+use reqwest::Response;
+use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use self::client::{Endpoint, headers};
+use crate::error::TurnError;
+use crate::fault;
+use crate::port::{Limits, StopReason};
+use crate::quote::Quoter;
+use crate::stream::Emitter;
+use crate::wire::{End, Session};
+
+/// How much of a body that is no event stream is read.
+const BODY_BYTES: usize = 64 << 10;
+
+/// The longest line or event for an answer of `answer_bytes`: JSON escapes, and what stands around
+/// the text, within reason.
+pub(crate) fn event_limit(answer_bytes: usize) -> usize {
+    answer_bytes.saturating_mul(2).saturating_add(256 << 10)
+}
+
+/// Takes one turn: sends `body` and reads the answer into `session`. Dropping the connection is
+/// what ends the turn on the other side.
+pub(crate) async fn drive(
+    endpoint: &Endpoint,
+    body: Vec<u8>,
+    session: Session,
+    limits: Limits,
+    cancel: CancellationToken,
+    out: Emitter,
+) -> Result<StopReason, TurnError> {
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(TurnError::Cancelled),
+        () = tokio::time::sleep(limits.wall) => Err(TurnError::WallTimeout { limit: limits.wall }),
+        outcome = exchange(endpoint, body, session, limits.idle, out) => outcome,
+    }
+}
+
+async fn exchange(
+    endpoint: &Endpoint,
+    body: Vec<u8>,
+    session: Session,
+    idle: Duration,
+    out: Emitter,
+) -> Result<StopReason, TurnError> {
+    let silence = |_| TurnError::IdleTimeout { limit: idle };
+    let response = timeout(idle, endpoint.post(body)).await.map_err(silence)??;
+    if !response.status().is_success() {
+        return Err(refused(response, endpoint.quoter(), idle).await);
+    }
+    if is_foreign(&response) {
+        return Err(foreign(response, endpoint.quoter(), idle).await);
+    }
+    read(response, session, idle, out).await
+}
+
+async fn read(
+    mut response: Response,
+    mut session: Session,
+    idle: Duration,
+    out: Emitter,
+) -> Result<StopReason, TurnError> {
+    let mut events = Vec::new();
+    while !session.is_over() {
+        let next =
+            timeout(idle, response.chunk()).await.map_err(|_| TurnError::IdleTimeout { limit: idle })?;
+        let bytes = match next {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => break,
+            Err(error) => {
+                tracing::debug!(error = %error.without_url(), "the connection broke within an answer");
+                break;
+            }
+        };
+        let pushed = session.push(&bytes, &mut events);
+        out.send(&mut events).await;
+        pushed?;
+    }
+    let outcome = session.finish(End::Closed, &mut events);
+    out.send(&mut events).await;
+    outcome
+}
+
+/// The failure behind a status that is no success.
+async fn refused(response: Response, quoter: &Quoter, idle: Duration) -> TurnError {
+    let status = response.status().as_u16();
+    let header = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+    let wait = header.and_then(|value| fault::retry_after(value, SystemClock.now()));
+    fault::http_fault(status, wait, &start_of(response, idle).await, quoter)
+}
+
+/// Whether a success comes as something that cannot be an event stream.
+fn is_foreign(response: &Response) -> bool {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    matches!(kind.as_str(), "application/json" | "text/html" | "application/xhtml+xml")
+}
+
+/// The failure behind a success that is no event stream: an error object, or a server that does
+/// not speak the wire.
+async fn foreign(response: Response, quoter: &Quoter, idle: Duration) -> TurnError {
+    let body = start_of(response, idle).await;
+    match fault::stated_fault(&body) {
+        Some(fault) => fault.classify(quoter),
+        None => {
+            TurnError::Protocol { detail: format!("the answer is no event stream: {}", quoter.head(&body)) }
+        }
+    }
+}
+
+/// As much of a body as comes in time, at most 64 KiB.
+async fn start_of(mut response: Response, idle: Duration) -> String {
+    let mut body = Vec::new();
+    while body.len() < BODY_BYTES {
+        match timeout(idle, response.chunk()).await {
+            Ok(Ok(Some(bytes))) => body.extend_from_slice(&bytes[..bytes.len().min(BODY_BYTES - body.len())]),
+            _ => break,
+        }
+    }
+    String::from_utf8_lossy(&body).into_owned()
+}

@@ -1,0 +1,114 @@
+//! Where requests go, and the client that carries them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Response, Url};
+use rustls::{ClientConfig, RootCertStore};
+use rustls_platform_verifier::BuilderVerifierExt;
+use tokio::sync::OnceCell;
+
+use crate::error::{TurnError, chain};
+use crate::quote::Quoter;
+
+/// The longest wait for a connection.
+const CONNECT: Duration = Duration::from_secs(30);
+
+/// One address, with what is sent to it and nowhere else.
+pub(crate) struct Endpoint {
+    url: Url,
+    headers: HeaderMap,
+    quoter: Quoter,
+    /// Built by the first turn: loading the machine's certificates takes milliseconds that a start
+    /// does not have.
+    client: OnceCell<Client>,
+}
+
+impl Endpoint {
+    /// An endpoint at `url`; `None` where it is no URL.
+    pub(crate) fn new(url: &str, headers: HeaderMap, quoter: Quoter) -> Option<Self> {
+        Some(Self { url: Url::parse(url).ok()?, headers, quoter, client: OnceCell::new() })
+    }
+
+    /// What quotes this endpoint's words.
+    pub(crate) fn quoter(&self) -> &Quoter {
+        &self.quoter
+    }
+
+    /// Sends `body` and waits for the head of the answer.
+    pub(crate) async fn post(&self, body: Vec<u8>) -> Result<Response, TurnError> {
+        let secure = self.url.scheme() == "https";
+        let client = self
+            .client
+            .get_or_try_init(|| async {
+                match tokio::task::spawn_blocking(move || build(secure)).await {
+                    Ok(built) => built.map_err(|detail| self.unreachable(&detail)),
+                    Err(error) => Err(self.unreachable(&error.to_string())),
+                }
+            })
+            .await?;
+        let request = client.post(self.url.clone()).headers(self.headers.clone()).body(body);
+        request.send().await.map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: reqwest::Error) -> TurnError {
+        let (connect, late) = (error.is_connect(), error.is_timeout());
+        let detail = chain(&error.without_url());
+        if connect || late {
+            return self.unreachable(&detail);
+        }
+        TurnError::Cut { detail: format!("no answer: {}", self.quoter.head(&detail)) }
+    }
+
+    fn unreachable(&self, detail: &str) -> TurnError {
+        TurnError::Unreachable { target: self.url.to_string(), detail: self.quoter.head(detail) }
+    }
+}
+
+/// The headers of every request, with `key` under `name` where there is one.
+pub(crate) fn headers(
+    fixed: &[(&'static str, &'static str)],
+    key: Option<(&'static str, String)>,
+) -> Option<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert("accept", HeaderValue::from_static("text/event-stream"));
+    for (name, value) in fixed {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    if let Some((name, value)) = key {
+        let mut value = HeaderValue::from_str(&value).ok()?;
+        value.set_sensitive(true);
+        headers.insert(HeaderName::from_static(name), value);
+    }
+    Some(headers)
+}
+
+/// A client that goes where it is told and nowhere else: no redirect, no proxy, no retry, and no
+/// connection kept that a server may have closed meanwhile.
+fn build(secure: bool) -> Result<Client, String> {
+    Client::builder()
+        .tls_backend_preconfigured(tls(secure).map_err(|error| error.to_string())?)
+        .https_only(secure)
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .no_proxy()
+        .referer(false)
+        .connect_timeout(CONNECT)
+        .pool_max_idle_per_host(0)
+        .user_agent(concat!("cyberine/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .map_err(|error| chain(&error))
+}
+
+/// TLS on ring with the machine's own certificates, which plain http does not load.
+fn tls(secure: bool) -> Result<ClientConfig, rustls::Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    Ok(if secure {
+        config.with_platform_verifier()?.with_no_client_auth()
+    } else {
+        config.with_root_certificates(RootCertStore::empty()).with_no_client_auth()
+    })
+}

@@ -1,0 +1,297 @@
+//! The stream of a chat completion: `data:` events that end with `[DONE]`.
+
+use cyberine_types::Usage;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::cost::Counted;
+use crate::error::TurnError;
+use crate::port::{StopReason, ToolCall};
+use crate::quote::Quoter;
+use crate::sse::{SseDecoder, SseEvent};
+use crate::wire::{End, Wire, WireEvent};
+
+/// Most parallel tool calls that are read; more is no sane answer.
+const CALLS_MAX: usize = 128;
+
+/// Reads one chat completion.
+pub(crate) struct ChatParser {
+    sse: SseDecoder,
+    quoter: Quoter,
+    answer_bytes: usize,
+    finish_reason: Option<String>,
+    refusal: String,
+    calls: Vec<PartialCall>,
+    call_bytes: usize,
+    scripted: bool,
+    done: bool,
+}
+
+#[derive(Default)]
+struct PartialCall {
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+#[derive(Deserialize)]
+struct Chunk {
+    #[serde(default)]
+    model: Option<String>,
+    #[serde(default)]
+    choices: Option<Vec<Choice>>,
+    #[serde(default)]
+    usage: Option<ChatUsage>,
+    #[serde(default)]
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    #[serde(default)]
+    index: u32,
+    #[serde(default)]
+    delta: Option<Delta>,
+    #[serde(default)]
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Delta {
+    #[serde(default)]
+    content: Option<String>,
+    #[serde(default)]
+    refusal: Option<String>,
+    #[serde(default)]
+    tool_calls: Option<Vec<CallDelta>>,
+}
+
+#[derive(Deserialize)]
+struct CallDelta {
+    #[serde(default)]
+    index: usize,
+    #[serde(default)]
+    id: Option<String>,
+    #[serde(default)]
+    function: Option<FunctionDelta>,
+}
+
+#[derive(Deserialize)]
+struct FunctionDelta {
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    arguments: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ChatUsage {
+    #[serde(default)]
+    prompt_tokens: u64,
+    #[serde(default)]
+    completion_tokens: u64,
+    #[serde(default)]
+    prompt_tokens_details: Option<PromptDetails>,
+    #[serde(default)]
+    completion_tokens_details: Option<CompletionDetails>,
+}
+
+#[derive(Deserialize)]
+struct PromptDetails {
+    #[serde(default)]
+    cached_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct CompletionDetails {
+    #[serde(default)]
+    reasoning_tokens: Option<u64>,
+}
+
+impl ChatParser {
+    /// A parser for an answer of at most `answer_bytes`.
+    pub(crate) fn new(answer_bytes: usize, quoter: Quoter) -> Self {
+        Self {
+            sse: SseDecoder::new(crate::http::event_limit(answer_bytes)),
+            quoter,
+            answer_bytes,
+            finish_reason: None,
+            refusal: String::new(),
+            calls: Vec::new(),
+            call_bytes: 0,
+            scripted: false,
+            done: false,
+        }
+    }
+
+    fn events(&mut self, events: Vec<SseEvent>, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        for event in events {
+            if self.done {
+                break;
+            }
+            if event.data.trim() == "[DONE]" {
+                self.done = true;
+            } else if !event.data.trim().is_empty() {
+                let chunk = serde_json::from_str(&event.data).map_err(|_| self.malformed(&event.data))?;
+                self.chunk(chunk, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn chunk(&mut self, chunk: Chunk, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
+            return Err(crate::fault::error_fault(error).classify(&self.quoter));
+        }
+        self.scripted |= chunk.model.is_some_and(|model| crate::config::is_scripted_model(&model));
+        // A request asks for one choice; a server that sends more is read for the first.
+        for choice in chunk.choices.unwrap_or_default().into_iter().filter(|choice| choice.index == 0) {
+            if let Some(delta) = choice.delta {
+                self.delta(delta, out)?;
+            }
+            if choice.finish_reason.is_some() {
+                self.finish_reason = choice.finish_reason;
+            }
+        }
+        if let Some(usage) = chunk.usage {
+            out.push(WireEvent::Usage(Counted {
+                tokens: usage.normalised(),
+                scripted: self.scripted,
+                ..Counted::default()
+            }));
+        }
+        Ok(())
+    }
+
+    fn delta(&mut self, delta: Delta, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        if let Some(text) = delta.content.filter(|text| !text.is_empty()) {
+            out.push(WireEvent::Text(text));
+        }
+        if let Some(refusal) = delta.refusal
+            && self.refusal.len() < crate::quote::QUOTE_BYTES
+        {
+            self.refusal.push_str(&refusal);
+        }
+        for call in delta.tool_calls.unwrap_or_default() {
+            self.call(call)?;
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, delta: CallDelta) -> Result<(), TurnError> {
+        if delta.index > self.calls.len() || delta.index >= CALLS_MAX {
+            return Err(TurnError::Protocol {
+                detail: format!("tool call {} came out of order", delta.index),
+            });
+        }
+        if delta.index == self.calls.len() {
+            self.calls.push(PartialCall::default());
+        }
+        let call = &mut self.calls[delta.index];
+        if let Some(id) = delta.id {
+            call.id = id;
+        }
+        let Some(function) = delta.function else { return Ok(()) };
+        if let Some(name) = function.name {
+            call.name.push_str(&name);
+        }
+        if let Some(arguments) = function.arguments {
+            call.arguments.push_str(&arguments);
+            self.call_bytes += arguments.len();
+        }
+        if self.call_bytes > self.answer_bytes {
+            return Err(TurnError::TooLong { limit: self.answer_bytes });
+        }
+        Ok(())
+    }
+
+    fn stop(&mut self, out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError> {
+        if !self.refusal.trim().is_empty() {
+            return Err(TurnError::Refused { detail: self.quoter.head(&self.refusal) });
+        }
+        let calls = std::mem::take(&mut self.calls);
+        match self.finish_reason.as_deref() {
+            // Some servers report `stop` although they called tools.
+            Some("stop") if calls.is_empty() => Ok(StopReason::EndTurn),
+            Some("stop" | "tool_calls" | "function_call") => {
+                for call in calls {
+                    out.push(WireEvent::ToolCall(call.whole(&self.quoter)?));
+                }
+                Ok(StopReason::ToolUse)
+            }
+            Some("length") => Err(TurnError::Truncated { detail: "finish_reason is `length`".to_owned() }),
+            Some("content_filter") => {
+                Err(TurnError::Refused { detail: "finish_reason is `content_filter`".to_owned() })
+            }
+            Some(other) => {
+                let detail = format!("finish_reason `{}` is not known", self.quoter.head(other));
+                Err(TurnError::Protocol { detail })
+            }
+            None => Err(TurnError::Cut { detail: "`[DONE]` came without a finish_reason".to_owned() }),
+        }
+    }
+
+    fn malformed(&self, data: &str) -> TurnError {
+        TurnError::Protocol {
+            detail: format!("not a chunk of a chat completion: {}", self.quoter.head(data)),
+        }
+    }
+
+    fn cut(&self) -> TurnError {
+        if let Some(line) = self.sse.foreign() {
+            let detail = format!("the answer is no event stream: {}", self.quoter.head(line));
+            return TurnError::Protocol { detail };
+        }
+        let seen = match &self.finish_reason {
+            Some(reason) => format!("finish_reason `{}`, no `[DONE]`", self.quoter.head(reason)),
+            None => "no finish_reason, no `[DONE]`".to_owned(),
+        };
+        TurnError::Cut { detail: seen }
+    }
+}
+
+impl Wire for ChatParser {
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        let mut events = Vec::new();
+        let size = self.sse.push(bytes, &mut events);
+        self.events(events, out)?;
+        size.map_err(|_| TurnError::TooLong { limit: self.answer_bytes })
+    }
+
+    fn is_over(&self) -> bool {
+        self.done
+    }
+
+    fn finish(&mut self, _end: End, out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError> {
+        let mut events = Vec::new();
+        // What the connection cut in half is no event; the missing `[DONE]` tells of it.
+        if self.sse.finish(&mut events).is_ok() {
+            events.retain(|event| event.data.trim() == "[DONE]");
+            self.events(events, out)?;
+        }
+        if self.done { self.stop(out) } else { Err(self.cut()) }
+    }
+}
+
+impl PartialCall {
+    fn whole(self, quoter: &Quoter) -> Result<ToolCall, TurnError> {
+        let text = if self.arguments.trim().is_empty() { "{}" } else { &self.arguments };
+        let arguments = serde_json::from_str(text).map_err(|_| TurnError::Protocol {
+            detail: format!("the arguments of tool `{}` are not JSON", quoter.head(&self.name)),
+        })?;
+        Ok(ToolCall { id: self.id, name: self.name, arguments })
+    }
+}
+
+impl ChatUsage {
+    /// `prompt_tokens` includes what was cached, `completion_tokens` includes reasoning.
+    fn normalised(&self) -> Usage {
+        Usage {
+            input: self.prompt_tokens,
+            cached_read: self.prompt_tokens_details.as_ref().and_then(|d| d.cached_tokens).unwrap_or(0),
+            output: self.completion_tokens,
+            reasoning: self.completion_tokens_details.as_ref().and_then(|d| d.reasoning_tokens).unwrap_or(0),
+            ..Usage::default()
+        }
+    }
+}

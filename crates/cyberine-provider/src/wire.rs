@@ -1,0 +1,216 @@
+//! A turn without its I/O: bytes in, events out.
+//!
+//! A [`Wire`] knows one provider's stream and nothing else. [`Session`] adds what holds for every
+//! wire: safe text, a bound on the answer, its cost, and that success needs an answer.
+
+use crate::cost::{Counted, Tariff};
+use crate::error::TurnError;
+use crate::port::{StopReason, ToolCall, TurnEvent};
+use crate::text::{EscapeStripper, is_blank};
+
+/// What a wire reads from its stream.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum WireEvent {
+    /// More of the answer, as it came.
+    Text(String),
+    /// The answer begins anew.
+    Retract,
+    /// A whole tool call.
+    ToolCall(ToolCall),
+    /// The use so far, in total.
+    Usage(Counted),
+}
+
+/// How an input ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The connection was closed, or nothing more is wanted of it.
+    Closed,
+    /// The program ended.
+    Exit(Exit),
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Exit {
+    /// It ended with status 0.
+    pub(crate) success: bool,
+    /// The status or the signal, for people.
+    pub(crate) status: String,
+    /// The tail of its standard error, already quoted.
+    pub(crate) stderr: String,
+}
+
+/// One provider's stream. Total: whatever the bytes, it answers with events or with an error.
+pub(crate) trait Wire: Send {
+    /// Takes the next bytes. Events pushed before an error count.
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<WireEvent>) -> Result<(), TurnError>;
+
+    /// Whether the provider's own last event has been read, so that nothing more is waited for.
+    fn is_over(&self) -> bool;
+
+    /// Ends the input and says how the turn went.
+    fn finish(&mut self, end: End, out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError>;
+
+    /// What the provider last complained of, where it went on trying: a better account of a
+    /// silence than the silence.
+    fn complaint(&self) -> Option<TurnError> {
+        None
+    }
+}
+
+/// Whether the white space around an answer belongs to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Edges {
+    /// It is the model's own.
+    Kept,
+    /// It is the program's way to end a line.
+    Trimmed,
+}
+
+/// The answer so far: counted, not kept.
+#[derive(Debug)]
+struct Answer {
+    limit: usize,
+    edges: Edges,
+    stripper: EscapeStripper,
+    bytes: usize,
+    blank: bool,
+    /// White space that is part of the answer only if more text follows.
+    held: String,
+}
+
+impl Answer {
+    fn new(limit: usize, edges: Edges) -> Self {
+        Self { limit, edges, stripper: EscapeStripper::default(), bytes: 0, blank: true, held: String::new() }
+    }
+
+    fn retract(&mut self) {
+        *self = Self::new(self.limit, self.edges);
+    }
+
+    /// What may be shown of `raw`.
+    fn push(&mut self, raw: &str) -> Result<String, TurnError> {
+        let mut text = std::mem::take(&mut self.held);
+        self.stripper.push(raw, &mut text);
+        if self.edges == Edges::Trimmed {
+            if self.bytes == 0 {
+                text.drain(..text.len() - text.trim_start().len());
+            }
+            self.held = text.split_off(text.trim_end().len());
+        }
+        self.bytes += text.len();
+        self.blank &= is_blank(&text);
+        if self.bytes + self.held.len() > self.limit {
+            return Err(TurnError::TooLong { limit: self.limit });
+        }
+        Ok(text)
+    }
+}
+
+/// A turn that is being read.
+pub(crate) struct Session {
+    wire: Box<dyn Wire>,
+    answer: Answer,
+    tariff: Tariff,
+    calls: usize,
+}
+
+impl Session {
+    /// A session over `wire` whose answer may have `limit` bytes.
+    pub(crate) fn new(wire: Box<dyn Wire>, limit: usize, edges: Edges, tariff: Tariff) -> Self {
+        Self { wire, answer: Answer::new(limit, edges), tariff, calls: 0 }
+    }
+
+    /// Takes the next bytes. Events in `out` count, also beside an error.
+    pub(crate) fn push(&mut self, bytes: &[u8], out: &mut Vec<TurnEvent>) -> Result<(), TurnError> {
+        let mut read = Vec::new();
+        let outcome = self.wire.push(bytes, &mut read);
+        self.take(read, out)?;
+        outcome
+    }
+
+    /// Whether nothing more is to come.
+    pub(crate) fn is_over(&self) -> bool {
+        self.wire.is_over()
+    }
+
+    /// What the provider last complained of.
+    pub(crate) fn complaint(&self) -> Option<TurnError> {
+        self.wire.complaint()
+    }
+
+    /// Ends the turn.
+    pub(crate) fn finish(mut self, end: End, out: &mut Vec<TurnEvent>) -> Result<StopReason, TurnError> {
+        let mut read = Vec::new();
+        let outcome = self.wire.finish(end, &mut read);
+        self.take(read, out)?;
+        match outcome? {
+            StopReason::EndTurn if self.answer.blank => Err(TurnError::Empty),
+            StopReason::ToolUse if self.calls == 0 => {
+                Err(TurnError::Protocol { detail: "it stopped for tool calls and made none".to_owned() })
+            }
+            stop => Ok(stop),
+        }
+    }
+
+    fn take(&mut self, read: Vec<WireEvent>, out: &mut Vec<TurnEvent>) -> Result<(), TurnError> {
+        for event in read {
+            match event {
+                WireEvent::Text(raw) => append(self.answer.push(&raw)?, out),
+                WireEvent::Retract => {
+                    self.answer.retract();
+                    out.push(TurnEvent::Retract);
+                }
+                WireEvent::ToolCall(call) => {
+                    self.calls += 1;
+                    out.push(TurnEvent::ToolCall(call));
+                }
+                WireEvent::Usage(counted) => out.push(TurnEvent::Usage(self.tariff.apply(counted))),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Adds text to the text event before it, so that one read makes one event.
+fn append(text: String, out: &mut Vec<TurnEvent>) {
+    match out.last_mut() {
+        _ if text.is_empty() => {}
+        Some(TurnEvent::Text(last)) => last.push_str(&text),
+        _ => out.push(TurnEvent::Text(text)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trimmed(limit: usize, pieces: &[&str]) -> Result<String, TurnError> {
+        let mut answer = Answer::new(limit, Edges::Trimmed);
+        pieces.iter().map(|piece| answer.push(piece)).collect()
+    }
+
+    #[test]
+    fn white_space_around_an_answer_is_held_back_and_within_it_kept() {
+        assert_eq!(trimmed(99, &[" \n", "a ", " ", "b", "\n", "\n"]).unwrap(), "a  b");
+        assert_eq!(trimmed(99, &["a\n"]).unwrap(), "a");
+        assert_eq!(trimmed(99, &[" ", "\n"]).unwrap(), "");
+    }
+
+    #[test]
+    fn an_answer_one_byte_too_long_is_refused_held_or_not() {
+        assert_eq!(trimmed(4, &["abcd"]).unwrap(), "abcd");
+        assert_eq!(trimmed(4, &["abc", "de"]), Err(TurnError::TooLong { limit: 4 }));
+        assert_eq!(trimmed(4, &["abc", "  "]), Err(TurnError::TooLong { limit: 4 }));
+    }
+
+    #[test]
+    fn a_retracted_answer_does_not_count() {
+        let mut answer = Answer::new(4, Edges::Kept);
+        assert_eq!(answer.push("abcd").unwrap(), "abcd");
+        answer.retract();
+        assert!(answer.blank);
+        assert_eq!(answer.push("efgh").unwrap(), "efgh");
+    }
+}
