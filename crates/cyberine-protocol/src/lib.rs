@@ -1,1 +1,29 @@
-//! Placeholder.
+//! JSON-RPC 2.0 and the Model Context Protocol, every revision from 2024-11-05 to 2026-07-28,
+//! without I/O.
+//!
+//! This crate owns the bytes of the wire: which lines are messages, by which revision's rules a
+//! request is served, what is in flight, and how an answer looks in each revision. It never
+//! reads, writes, sleeps or starts anything, knows no runtime, and knows no tool's meaning.
+//!
+//! [`ServerSession`] is the server's side of one pipe. [`strict`] is the layer in front of the
+//! JSON parser, [`model`] the types of the newest revision, from which older ones are encoded by
+//! leaving out, and [`Schema`] checks values against JSON Schema.
+#![warn(missing_docs)]
+
+mod encode;
+mod escape;
+mod jsonrpc;
+pub mod model;
+mod revision;
+mod schema;
+mod session;
+pub mod strict;
+
+pub use encode::ToolListing;
+pub use escape::{escape_line, escape_text};
+pub use jsonrpc::{ErrorKind, RequestId, RpcError};
+pub use revision::Revision;
+pub use schema::{Schema, SchemaError, Violations};
+pub use session::{
+    Answer, AskError, AskKey, Effect, Ignored, Inbound, InboundBody, RequestKey, ServerProfile, ServerSession,
+};

@@ -1,0 +1,110 @@
+use super::json::{Object, put};
+use crate::escape::escape_line;
+use crate::jsonrpc::{RequestId, RpcError};
+use crate::model::ElicitForm;
+use crate::revision::Revision;
+
+/// Starts `{"jsonrpc":"2.0"` and lets `write` add the rest.
+fn line(capacity: usize, write: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
+    let mut out = Vec::with_capacity(capacity);
+    let mut object = Object::new(&mut out);
+    object.raw("jsonrpc", "\"2.0\"");
+    write(&mut object);
+    object.end();
+    escape_line(out)
+}
+
+/// The response with an error. Where the id could not be read there is none: `null` is no id in
+/// any revision's schema.
+pub(crate) fn error_line(id: Option<&RequestId>, error: &RpcError, revision: Revision) -> Vec<u8> {
+    line(256, |message| {
+        if let Some(id) = id {
+            message.raw("id", id.token());
+        }
+        let mut body = message.object("error");
+        body.member("code", &error.code(revision));
+        body.member("message", error.message());
+        body.optional("data", error.data());
+        body.end();
+    })
+}
+
+/// The response with an empty result, to `ping`.
+pub(crate) fn empty_line(id: &RequestId) -> Vec<u8> {
+    line(64, |message| {
+        message.raw("id", id.token());
+        message.raw("result", "{}");
+    })
+}
+
+/// One line of the responses to a batch.
+pub(crate) fn batch_line(parts: &[Vec<u8>]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(parts.iter().map(|part| part.len() + 1).sum::<usize>() + 1);
+    out.push(b'[');
+    out.extend_from_slice(&parts.join(&b','));
+    out.push(b']');
+    out
+}
+
+/// `notifications/progress`. The text goes out from 2025-03-26.
+pub(crate) fn progress_line(
+    token: &RequestId,
+    progress: f64,
+    total: Option<f64>,
+    text: &str,
+    revision: Revision,
+) -> Vec<u8> {
+    line(160 + text.len(), |message| {
+        message.raw("method", "\"notifications/progress\"");
+        let mut params = message.object("params");
+        params.raw("progressToken", token.token());
+        number(params.key("progress"), progress);
+        if let Some(total) = total {
+            number(params.key("total"), total);
+        }
+        if revision >= Revision::V2025_03_26 && !text.is_empty() {
+            params.member("message", text);
+        }
+        params.end();
+    })
+}
+
+/// Whole numbers go out without a fraction: `2`, not `2.0`.
+#[expect(clippy::cast_possible_truncation, reason = "the range is checked before the cast")]
+fn number(out: &mut Vec<u8>, value: f64) {
+    if value.fract() == 0.0 && value.abs() < 9_007_199_254_740_992.0 {
+        put(out, &(value as i64));
+    } else {
+        put(out, &value);
+    }
+}
+
+/// `elicitation/create` to a client that opened a session.
+pub(crate) fn elicit_line(id: &RequestId, form: &ElicitForm, revision: Revision) -> Vec<u8> {
+    line(512, |message| {
+        message.raw("id", id.token());
+        message.raw("method", "\"elicitation/create\"");
+        form_params(message.object("params"), form, revision);
+    })
+}
+
+/// The parameters of a form, inside a request or among `inputRequests`.
+pub(super) fn form_params(mut params: Object<'_>, form: &ElicitForm, revision: Revision) {
+    if revision >= Revision::V2025_11_25 {
+        params.raw("mode", "\"form\"");
+    }
+    params.member("message", &form.message);
+    params.member("requestedSchema", &form.requested_schema);
+    params.end();
+}
+
+/// `notifications/cancelled` for a question whose request was cancelled.
+pub(crate) fn cancelled_line(id: &RequestId) -> Vec<u8> {
+    line(160, |message| {
+        message.raw("method", "\"notifications/cancelled\"");
+        let mut params = message.object("params");
+        params.raw("requestId", id.token());
+        params.raw("reason", "\"the request it was asked for was cancelled\"");
+        params.end();
+    })
+}

@@ -1,0 +1,11 @@
+//! JSON-RPC 2.0: ids, errors and the shape of a message.
+
+mod error;
+mod id;
+mod incoming;
+
+pub(crate) use error::excerpt;
+pub use error::{ErrorKind, RpcError};
+pub(crate) use id::IdValue;
+pub use id::RequestId;
+pub(crate) use incoming::{Incoming, classify, present, text};

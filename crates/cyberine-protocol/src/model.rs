@@ -1,0 +1,17 @@
+//! The types of the newest revision. Older revisions are encoded from them by leaving out.
+
+mod capabilities;
+mod content;
+mod outcome;
+mod resource;
+mod tool;
+
+pub use capabilities::{ClientCapabilities, Implementation, LogLevel};
+pub use content::{Annotations, ContentBlock, Icon, ResourceBody, ResourceContents, Role};
+pub use outcome::{
+    CacheHint, CacheScope, CallToolResult, CreatedTask, ElicitForm, InputRequired, TaskStatus,
+};
+pub use resource::{
+    ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource, ResourceTemplate,
+};
+pub use tool::{Tool, ToolAnnotations};

@@ -1,0 +1,135 @@
+use std::collections::BTreeMap;
+
+use cyberine_types::ClientInfo;
+use serde_json::{Map, Value};
+
+use crate::encode::ToolListing;
+use crate::jsonrpc::RpcError;
+use crate::model::{
+    CallToolResult, ClientCapabilities, CreatedTask, InputRequired, ListResourceTemplatesResult,
+    ListResourcesResult, LogLevel, ReadResourceResult,
+};
+use crate::revision::Revision;
+use std::sync::Arc;
+
+/// Names one request of one session, once and for ever: ids of clients repeat, keys do not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestKey(pub(super) u64);
+
+/// Names one question of the server to the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AskKey(pub(super) u64);
+
+/// What the driver of a session has to do.
+#[derive(Debug)]
+pub enum Effect {
+    /// Write this line and a newline.
+    Send(Vec<u8>),
+    /// Serve this request, then call [`ServerSession::finish`](super::ServerSession::finish).
+    Request(Inbound),
+    /// Stop working on this request. Nothing more is sent for it: `finish` and `progress` answer
+    /// `None` from now on. It may have been answered already, where its progress went on after
+    /// the reply.
+    Cancel(RequestKey),
+    /// The client answered a question.
+    Answered {
+        /// The request it was asked for.
+        key: RequestKey,
+        /// The question.
+        ask: AskKey,
+        /// An `ElicitResult`: `{ action: accept | decline | cancel, content? }`; or why there is none.
+        answer: Result<Value, RpcError>,
+    },
+    /// The message was ignored, as the protocol wants it. A line for the operator's log.
+    Ignored(Ignored),
+}
+
+/// A message that asks for no answer and changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Ignored {
+    /// A response to nothing that was asked, or a second one.
+    #[error("a response answers no open question of this server")]
+    StrayResponse,
+    /// A notification nobody here listens to.
+    #[error("the notification `{0}` is not known")]
+    UnknownNotification(String),
+    /// A cancellation whose request is unknown, over, or not named.
+    #[error("a cancellation names no request in flight")]
+    StrayCancel,
+}
+
+/// One request to serve.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Inbound {
+    /// Its key.
+    pub key: RequestKey,
+    /// The rules it is served by.
+    pub revision: Revision,
+    /// Who the client says it is: from this request's `_meta`, else from the latest `initialize`.
+    pub client: Option<ClientInfo>,
+    /// What the client can do: from this request in the stateless era, else from `initialize`.
+    pub capabilities: ClientCapabilities,
+    /// The log the client wants with this request, if any. Stateless era only.
+    pub log_level: Option<LogLevel>,
+    /// Whether the client wants news of its progress.
+    pub progress: bool,
+    /// What is asked.
+    pub body: InboundBody,
+}
+
+/// What a request asks.
+#[derive(Debug, Clone, PartialEq)]
+pub enum InboundBody {
+    /// `tools/list`. Answer with [`Answer::Tools`].
+    ListTools {
+        /// Where the page begins. An empty string is a cursor too.
+        cursor: Option<String>,
+    },
+    /// `tools/call`. Answer with [`Answer::Call`], [`Answer::InputRequired`] or [`Answer::Task`].
+    CallTool {
+        /// The tool.
+        name: String,
+        /// The arguments, empty where there are none.
+        arguments: Map<String, Value>,
+        /// Answers to an earlier [`Answer::InputRequired`], by its keys.
+        input_responses: BTreeMap<String, Value>,
+        /// The state that answer carried: the client could have changed it.
+        request_state: Option<String>,
+    },
+    /// `resources/list`. Answer with [`Answer::Resources`].
+    ListResources {
+        /// Where the page begins.
+        cursor: Option<String>,
+    },
+    /// `resources/templates/list`. Answer with [`Answer::Templates`].
+    ListTemplates {
+        /// Where the page begins.
+        cursor: Option<String>,
+    },
+    /// `resources/read`. Answer with [`Answer::Contents`].
+    ReadResource {
+        /// The URI, unchecked.
+        uri: String,
+    },
+}
+
+/// The outcome of a request. [`ServerSession::finish`](super::ServerSession::finish) refuses one
+/// that does not fit the method with `-32603`.
+#[derive(Debug, Clone)]
+pub enum Answer {
+    /// To `tools/list`: all tools, encoded before.
+    Tools(Arc<ToolListing>),
+    /// To `tools/call`: it is over.
+    Call(CallToolResult),
+    /// To `tools/call`: it needs input. A client that did not declare what the questions need gets
+    /// `-32021`; with `initialize`, use [`ServerSession::ask`](super::ServerSession::ask) instead.
+    InputRequired(InputRequired),
+    /// To `tools/call`: it goes on as a task. A client that did not declare tasks gets `-32021`.
+    Task(CreatedTask),
+    /// To `resources/list`.
+    Resources(ListResourcesResult),
+    /// To `resources/templates/list`.
+    Templates(ListResourceTemplatesResult),
+    /// To `resources/read`.
+    Contents(ReadResourceResult),
+}

@@ -1,0 +1,206 @@
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use cyberine_types::ClientInfo;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::effect::InboundBody;
+use super::table::Method;
+use crate::jsonrpc::{RequestId, RpcError, present, text};
+use crate::model::{ClientCapabilities, LogLevel};
+
+const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
+/// The parameters of every method served here, unread: one pass finds where each member is.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Params<'a> {
+    #[serde(rename = "_meta", borrow, default, deserialize_with = "present")]
+    meta: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    name: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    arguments: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    cursor: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    uri: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    input_responses: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    request_state: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    protocol_version: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    capabilities: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    client_info: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    request_id: Option<&'a RawValue>,
+}
+
+/// The members of `_meta` that mean something here, unread.
+#[derive(Deserialize, Default)]
+pub(super) struct Meta<'a> {
+    #[serde(
+        rename = "io.modelcontextprotocol/protocolVersion",
+        borrow,
+        default,
+        deserialize_with = "present"
+    )]
+    version: Option<&'a RawValue>,
+    #[serde(
+        rename = "io.modelcontextprotocol/clientCapabilities",
+        borrow,
+        default,
+        deserialize_with = "present"
+    )]
+    capabilities: Option<&'a RawValue>,
+    #[serde(rename = "io.modelcontextprotocol/clientInfo", borrow, default, deserialize_with = "present")]
+    client: Option<&'a RawValue>,
+    #[serde(rename = "io.modelcontextprotocol/logLevel", borrow, default, deserialize_with = "present")]
+    log_level: Option<&'a RawValue>,
+    #[serde(rename = "progressToken", borrow, default, deserialize_with = "present")]
+    progress_token: Option<&'a RawValue>,
+}
+
+/// The envelope of a stateless request (2026-07-28, `basic`, "Request metadata").
+pub(super) struct Envelope<'a> {
+    pub(super) version: Cow<'a, str>,
+    pub(super) capabilities: ClientCapabilities,
+}
+
+/// What `initialize` says.
+pub(super) struct Initialize<'a> {
+    pub(super) version: Cow<'a, str>,
+    pub(super) capabilities: ClientCapabilities,
+    pub(super) info: ClientInfo,
+}
+
+fn invalid(name: &str, what: &str) -> RpcError {
+    RpcError::invalid_params(format!("`{name}` must be {what}"))
+}
+
+/// Reads an object into a derived struct, which would also read an array.
+fn object<'a, T: Deserialize<'a>>(raw: &'a RawValue, name: &str) -> Result<T, RpcError> {
+    if !raw.get().starts_with('{') {
+        return Err(invalid(name, "an object"));
+    }
+    serde_json::from_str(raw.get())
+        .map_err(|error| RpcError::invalid_params(format!("`{name}` cannot be read: {error}")))
+}
+
+fn string<'a>(raw: &'a RawValue, name: &str) -> Result<Cow<'a, str>, RpcError> {
+    text(raw).ok_or_else(|| invalid(name, "a string"))
+}
+
+fn required<'a>(raw: Option<&'a RawValue>, name: &str, what: &str) -> Result<&'a RawValue, RpcError> {
+    raw.ok_or_else(|| RpcError::invalid_params(format!("`{name}` is missing; it must be {what}")))
+}
+
+fn capabilities(raw: &RawValue, name: &str) -> Result<ClientCapabilities, RpcError> {
+    ClientCapabilities::from_json(raw.get())
+        .map_err(|error| RpcError::invalid_params(format!("`{name}` cannot be read: {error}")))
+}
+
+impl<'a> Params<'a> {
+    pub(super) fn read(params: Option<&'a RawValue>) -> Result<Self, RpcError> {
+        params.map_or_else(|| Ok(Self::default()), |raw| object(raw, "params"))
+    }
+
+    pub(super) fn meta(&self) -> Result<Meta<'a>, RpcError> {
+        self.meta.map_or_else(|| Ok(Meta::default()), |raw| object(raw, "_meta"))
+    }
+
+    pub(super) fn initialize(&self) -> Result<Initialize<'a>, RpcError> {
+        let version = required(self.protocol_version, "protocolVersion", "a string")?;
+        let declared = required(self.capabilities, "capabilities", "an object")?;
+        let info = required(self.client_info, "clientInfo", "an object")?;
+        Ok(Initialize {
+            version: string(version, "protocolVersion")?,
+            capabilities: capabilities(declared, "capabilities")?,
+            info: object(info, "clientInfo")?,
+        })
+    }
+
+    /// The id a cancellation names, if it names one.
+    pub(super) fn request_id(&self) -> Option<RequestId> {
+        self.request_id.and_then(|raw| RequestId::from_token(raw.get()))
+    }
+
+    fn cursor(&self) -> Result<Option<String>, RpcError> {
+        self.cursor.map(|raw| string(raw, "cursor").map(Cow::into_owned)).transpose()
+    }
+
+    /// What a request of `method` asks. Answers to questions exist in the stateless era only.
+    pub(super) fn body(&self, method: Method, stateless: bool) -> Result<InboundBody, RpcError> {
+        Ok(match method {
+            Method::ListTools => InboundBody::ListTools { cursor: self.cursor()? },
+            Method::ListResources => InboundBody::ListResources { cursor: self.cursor()? },
+            Method::ListTemplates => InboundBody::ListTemplates { cursor: self.cursor()? },
+            Method::ReadResource => {
+                let uri = required(self.uri, "uri", "a string")?;
+                InboundBody::ReadResource { uri: string(uri, "uri")?.into_owned() }
+            }
+            Method::CallTool => self.call(stateless)?,
+        })
+    }
+
+    fn call(&self, stateless: bool) -> Result<InboundBody, RpcError> {
+        let name = required(self.name, "name", "a string")?;
+        let responses = self.input_responses.filter(|_| stateless);
+        let state = self.request_state.filter(|_| stateless);
+        Ok(InboundBody::CallTool {
+            name: string(name, "name")?.into_owned(),
+            arguments: self.arguments.map_or_else(|| Ok(Map::new()), |raw| object(raw, "arguments"))?,
+            input_responses: responses
+                .map_or_else(|| Ok(BTreeMap::<String, Value>::new()), |raw| object(raw, "inputResponses"))?,
+            request_state: state.map(|raw| string(raw, "requestState").map(Cow::into_owned)).transpose()?,
+        })
+    }
+}
+
+impl<'a> Meta<'a> {
+    /// Whether the request claims to be stateless.
+    pub(super) const fn is_stateless(&self) -> bool {
+        self.version.is_some()
+    }
+
+    /// What every stateless request must carry.
+    pub(super) fn envelope(&self) -> Result<Envelope<'a>, RpcError> {
+        let version = required(self.version, PROTOCOL_VERSION, "a string")?;
+        let declared = required(self.capabilities, CLIENT_CAPABILITIES, "an object")?;
+        Ok(Envelope {
+            version: string(version, PROTOCOL_VERSION)?,
+            capabilities: capabilities(declared, CLIENT_CAPABILITIES)?,
+        })
+    }
+
+    /// The answer to a request that is neither stateless nor part of a session.
+    pub(super) fn missing() -> RpcError {
+        RpcError::invalid_params(format!(
+            "no session is open: send `initialize` first, or put `{PROTOCOL_VERSION}` and `{CLIENT_CAPABILITIES}` into `_meta`"
+        ))
+    }
+
+    pub(super) fn client(&self) -> Result<Option<ClientInfo>, RpcError> {
+        self.client.map(|raw| object(raw, CLIENT_INFO)).transpose()
+    }
+
+    pub(super) fn log_level(&self) -> Result<Option<LogLevel>, RpcError> {
+        let Some(raw) = self.log_level else { return Ok(None) };
+        let level = text(raw).and_then(|name| LogLevel::parse(&name));
+        level.map(Some).ok_or_else(|| invalid(LOG_LEVEL, "a log level, `debug` to `emergency`"))
+    }
+
+    pub(super) fn progress_token(&self) -> Result<Option<RequestId>, RpcError> {
+        let Some(raw) = self.progress_token else { return Ok(None) };
+        let token = RequestId::from_token(raw.get());
+        token.map(Some).ok_or_else(|| invalid("progressToken", "a string or an integral number"))
+    }
+}

@@ -1,0 +1,220 @@
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::effect::{Effect, Ignored, Inbound};
+use super::params::{Meta, Params};
+use super::table::{BatchKey, Flight, Method};
+use super::{LegacyClient, ServerSession, batch};
+use crate::encode;
+use crate::jsonrpc::{Incoming, RequestId, RpcError, classify, excerpt};
+use crate::revision::Revision;
+use crate::strict;
+
+/// What becomes of a request.
+pub(super) enum Served {
+    /// It is answered.
+    Line(Vec<u8>),
+    /// It is in flight.
+    Open(Inbound),
+}
+
+pub(super) fn receive(session: &mut ServerSession, line: &[u8]) -> Vec<Effect> {
+    let json = match strict::check(line, session.profile.limits) {
+        Ok(Some(json)) => json,
+        Ok(None) => return Vec::new(),
+        Err(error) => return vec![Effect::Send(session.refusal(None, &error.to_rpc()))],
+    };
+    let mut effects = Vec::with_capacity(1);
+    if json.starts_with('[') {
+        batch::receive(session, json, &mut effects);
+        return effects;
+    }
+    match classify(json) {
+        Ok(Incoming::Request { id, method, params }) => {
+            effects.push(match request(session, &id, &method, params, None) {
+                Ok(Served::Line(line)) => Effect::Send(line),
+                Ok(Served::Open(inbound)) => Effect::Request(inbound),
+                Err(error) => Effect::Send(session.refusal(Some(&id), &error)),
+            })
+        }
+        Ok(Incoming::Notification { method, params }) => notification(session, &method, params, &mut effects),
+        Ok(Incoming::Response { id, answer }) => response(session, id.as_ref(), answer, &mut effects),
+        Err(malformed) => {
+            let error = RpcError::invalid_request(malformed.reason);
+            effects.push(Effect::Send(session.refusal(malformed.id.as_ref(), &error)));
+        }
+    }
+    effects
+}
+
+/// Serves one request, by the rules it names or those of the session.
+pub(super) fn request(
+    session: &mut ServerSession,
+    id: &RequestId,
+    method: &str,
+    params: Option<&RawValue>,
+    batch: Option<BatchKey>,
+) -> Result<Served, RpcError> {
+    if session.table.is_open(id) {
+        let message =
+            format!("a request with the id {} is in flight; give each its own", excerpt(id.token()));
+        return Err(RpcError::invalid_request(message));
+    }
+    let params = Params::read(params)?;
+    let meta = params.meta()?;
+    if !meta.is_stateless() {
+        return with_session(session, id, method, &params, &meta, batch);
+    }
+    if batch.is_some() {
+        return Err(RpcError::invalid_request("a stateless request cannot be part of a batch"));
+    }
+    stateless(session, id, method, &params, &meta)
+}
+
+fn stateless(
+    session: &mut ServerSession,
+    id: &RequestId,
+    method: &str,
+    params: &Params<'_>,
+    meta: &Meta<'_>,
+) -> Result<Served, RpcError> {
+    let envelope = meta.envelope()?;
+    let revision = Revision::parse(&envelope.version)
+        .filter(|revision| revision.is_stateless())
+        .ok_or_else(|| RpcError::unsupported_version(&envelope.version))?;
+    let (client, log_level) = (meta.client()?, meta.log_level()?);
+    if method == "server/discover" {
+        return Ok(Served::Line(encode::discover_line(
+            id,
+            session.profile(),
+            revision,
+            &session.server_info,
+        )));
+    }
+    let method = served(session, method)?;
+    let body = params.body(method, true)?;
+    let token = meta.progress_token()?;
+    let flight = Flight::new(id.clone(), method, revision, envelope.capabilities, token);
+    let (key, progress) = open(session, flight)?;
+    let capabilities = envelope.capabilities;
+    Ok(Served::Open(Inbound { key, revision, client, capabilities, log_level, progress, body }))
+}
+
+fn with_session(
+    session: &mut ServerSession,
+    id: &RequestId,
+    method: &str,
+    params: &Params<'_>,
+    meta: &Meta<'_>,
+    batch: Option<BatchKey>,
+) -> Result<Served, RpcError> {
+    match method {
+        "initialize" => return initialize(session, id, params),
+        "ping" => return Ok(Served::Line(encode::empty_line(id))),
+        _ => {}
+    }
+    let Some(client) = &session.client else { return Err(Meta::missing()) };
+    let (revision, capabilities, info) = (client.revision, client.capabilities, client.info.clone());
+    let method = served(session, method)?;
+    let body = params.body(method, false)?;
+    let mut flight = Flight::new(id.clone(), method, revision, capabilities, meta.progress_token()?);
+    flight.batch = batch;
+    let (key, progress) = open(session, flight)?;
+    Ok(Served::Open(Inbound {
+        key,
+        revision,
+        client: Some(info),
+        capabilities,
+        log_level: None,
+        progress,
+        body,
+    }))
+}
+
+/// Opens the session, or replaces it: requests in flight keep the client they came from.
+fn initialize(session: &mut ServerSession, id: &RequestId, params: &Params<'_>) -> Result<Served, RpcError> {
+    let asked = params.initialize()?;
+    let revision = Revision::negotiate(&asked.version);
+    session.client = Some(LegacyClient { revision, info: asked.info, capabilities: asked.capabilities });
+    Ok(Served::Line(encode::initialize_line(id, session.profile(), revision)))
+}
+
+/// The method of that name, if the server has it. Methods that every session has are not here.
+fn served(session: &ServerSession, name: &str) -> Result<Method, RpcError> {
+    let (method, has) = match name {
+        "tools/list" => (Method::ListTools, session.profile.tools),
+        "tools/call" => (Method::CallTool, session.profile.tools),
+        "resources/list" => (Method::ListResources, session.profile.resources),
+        "resources/templates/list" => (Method::ListTemplates, session.profile.resources),
+        "resources/read" => (Method::ReadResource, session.profile.resources),
+        _ => return Err(RpcError::method_not_found(name)),
+    };
+    if has { Ok(method) } else { Err(RpcError::method_not_found(name)) }
+}
+
+fn open(session: &mut ServerSession, flight: Flight) -> Result<(super::RequestKey, bool), RpcError> {
+    let progress = flight.token.is_some();
+    if flight.token.as_ref().is_some_and(|token| session.table.token_is_open(token)) {
+        return Err(RpcError::invalid_params(
+            "`progressToken` is in use by a request in flight; give each its own",
+        ));
+    }
+    Ok((session.table.open(flight), progress))
+}
+
+pub(super) fn notification(
+    session: &mut ServerSession,
+    method: &str,
+    params: Option<&RawValue>,
+    effects: &mut Vec<Effect>,
+) {
+    match method {
+        "notifications/cancelled" => cancel(session, params, effects),
+        // A client may say these; nothing here depends on them.
+        "notifications/initialized" | "notifications/roots/list_changed" | "notifications/progress" => {}
+        unknown => effects.push(Effect::Ignored(Ignored::UnknownNotification(excerpt(unknown).to_owned()))),
+    }
+}
+
+/// Cancels by id, whichever era the request is of. Unknown ids are ignored: the answer may have
+/// crossed the cancellation.
+fn cancel(session: &mut ServerSession, params: Option<&RawValue>, effects: &mut Vec<Effect>) {
+    let id = Params::read(params).ok().and_then(|params| params.request_id());
+    let Some(cancelled) = id.and_then(|id| session.table.cancel(&id)) else {
+        effects.push(Effect::Ignored(Ignored::StrayCancel));
+        return;
+    };
+    effects.push(Effect::Cancel(cancelled.key));
+    effects.extend(cancelled.asks.iter().map(|id| Effect::Send(encode::cancelled_line(id))));
+    effects.extend(cancelled.batch.map(Effect::Send));
+}
+
+pub(super) fn response(
+    session: &mut ServerSession,
+    id: Option<&RequestId>,
+    answer: Result<&RawValue, &RawValue>,
+    effects: &mut Vec<Effect>,
+) {
+    let Some((key, ask)) = id.and_then(|id| session.table.answer_ask(id)) else {
+        effects.push(Effect::Ignored(Ignored::StrayResponse));
+        return;
+    };
+    effects.push(Effect::Answered { key, ask, answer: elicit_result(answer) });
+}
+
+fn elicit_result(answer: Result<&RawValue, &RawValue>) -> Result<Value, RpcError> {
+    let raw = answer.map_err(|error| {
+        RpcError::internal(format!(
+            "the client answered the question with an error: {}",
+            excerpt(error.get())
+        ))
+    })?;
+    let value: Value =
+        serde_json::from_str(raw.get()).map_err(|error| RpcError::invalid_params(error.to_string()))?;
+    let named = matches!(value["action"].as_str(), Some("accept" | "decline" | "cancel"));
+    let content = value.get("content").is_none_or(Value::is_object);
+    if named && content {
+        return Ok(value);
+    }
+    Err(RpcError::invalid_params("the client's answer is no elicitation result"))
+}

@@ -1,0 +1,232 @@
+use std::collections::HashMap;
+
+use super::effect::{AskKey, RequestKey};
+use crate::encode::batch_line;
+use crate::jsonrpc::{IdValue, RequestId};
+use crate::model::ClientCapabilities;
+use crate::revision::Revision;
+
+/// The methods whose requests stay in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Method {
+    ListTools,
+    CallTool,
+    ListResources,
+    ListTemplates,
+    ReadResource,
+}
+
+/// One request in flight, or one whose progress goes on after its answer.
+#[derive(Debug)]
+pub(super) struct Flight {
+    pub(super) id: RequestId,
+    pub(super) method: Method,
+    pub(super) revision: Revision,
+    pub(super) capabilities: ClientCapabilities,
+    pub(super) token: Option<RequestId>,
+    pub(super) batch: Option<BatchKey>,
+    progress: f64,
+    answered: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct BatchKey(u64);
+
+#[derive(Debug, Default)]
+struct Batch {
+    waiting: usize,
+    parts: Vec<Vec<u8>>,
+}
+
+#[derive(Debug)]
+struct Ask {
+    key: RequestKey,
+    ask: AskKey,
+}
+
+/// Every request of one pipe that something may still be sent for. Ids are unique among those
+/// not answered, progress tokens among all.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    flights: HashMap<RequestKey, Flight>,
+    ids: HashMap<IdValue, RequestKey>,
+    tokens: HashMap<IdValue, RequestKey>,
+    batches: HashMap<BatchKey, Batch>,
+    asks: HashMap<IdValue, Ask>,
+    answered: usize,
+    serial: u64,
+}
+
+/// What a cancellation leaves to do.
+#[derive(Debug)]
+pub(super) struct Cancelled {
+    pub(super) key: RequestKey,
+    /// Questions the client need not answer any more.
+    pub(super) asks: Vec<RequestId>,
+    /// The answers to the batch it belonged to, if it was the last one missing.
+    pub(super) batch: Option<Vec<u8>>,
+}
+
+impl Flight {
+    pub(super) const fn new(
+        id: RequestId,
+        method: Method,
+        revision: Revision,
+        capabilities: ClientCapabilities,
+        token: Option<RequestId>,
+    ) -> Self {
+        let progress = f64::NEG_INFINITY;
+        Self { id, method, revision, capabilities, token, batch: None, progress, answered: false }
+    }
+}
+
+impl Table {
+    fn next(&mut self) -> u64 {
+        self.serial += 1;
+        self.serial
+    }
+
+    /// Whether a request with this id waits for its answer.
+    pub(super) fn is_open(&self, id: &RequestId) -> bool {
+        self.ids.get(id.value()).is_some_and(|key| self.open_flight(*key).is_some())
+    }
+
+    /// Whether news with this token belongs to a request that waits for its answer.
+    pub(super) fn token_is_open(&self, token: &RequestId) -> bool {
+        self.tokens.get(token.value()).is_some_and(|key| self.open_flight(*key).is_some())
+    }
+
+    pub(super) fn open_flight(&self, key: RequestKey) -> Option<&Flight> {
+        self.flights.get(&key).filter(|flight| !flight.answered)
+    }
+
+    pub(super) fn open_flights(&self) -> usize {
+        self.flights.len() - self.answered
+    }
+
+    /// Takes a request in. Its id and token pass to it from an answered request that still had them.
+    pub(super) fn open(&mut self, flight: Flight) -> RequestKey {
+        let key = RequestKey(self.next());
+        self.ids.insert(flight.id.value().clone(), key);
+        if let Some(token) = &flight.token
+            && let Some(earlier) = self.tokens.insert(token.value().clone(), key)
+        {
+            self.remove(earlier);
+        }
+        if let Some(batch) = flight.batch {
+            self.batches.entry(batch).or_default().waiting += 1;
+        }
+        self.flights.insert(key, flight);
+        key
+    }
+
+    fn remove(&mut self, key: RequestKey) -> Option<Flight> {
+        let flight = self.flights.remove(&key)?;
+        self.answered -= usize::from(flight.answered);
+        if self.ids.get(flight.id.value()) == Some(&key) {
+            self.ids.remove(flight.id.value());
+        }
+        if let Some(token) = &flight.token
+            && self.tokens.get(token.value()) == Some(&key)
+        {
+            self.tokens.remove(token.value());
+        }
+        Some(flight)
+    }
+
+    /// Marks a request as answered by `line` and gives the line to send, if there is one now.
+    pub(super) fn answered(&mut self, key: RequestKey, line: Vec<u8>) -> Option<Vec<u8>> {
+        let flight = self.flights.get_mut(&key)?;
+        let batch = flight.batch;
+        if flight.token.is_some() && !flight.revision.is_stateless() {
+            flight.answered = true;
+            self.answered += 1;
+        } else {
+            self.remove(key);
+        }
+        self.take_asks(key);
+        match batch {
+            None => Some(line),
+            Some(batch) => self.settle(batch, Some(line)),
+        }
+    }
+
+    /// Moves the progress of a request on. `None` where no news may be sent.
+    pub(super) fn advance(&mut self, key: RequestKey, progress: f64) -> Option<(&RequestId, Revision)> {
+        let flight = self.flights.get_mut(&key)?;
+        if !progress.is_finite() || progress <= flight.progress {
+            return None;
+        }
+        let token = flight.token.as_ref()?;
+        flight.progress = progress;
+        Some((token, flight.revision))
+    }
+
+    pub(super) fn end_progress(&mut self, key: RequestKey) {
+        let Some(flight) = self.flights.get_mut(&key) else { return };
+        if flight.answered {
+            self.remove(key);
+        } else if let Some(token) = flight.token.take() {
+            self.tokens.remove(token.value());
+        }
+    }
+
+    /// Forgets the request with this id, answered or not.
+    pub(super) fn cancel(&mut self, id: &RequestId) -> Option<Cancelled> {
+        let key = *self.ids.get(id.value())?;
+        let flight = self.remove(key)?;
+        let asks = self.take_asks(key);
+        let batch = flight.batch.filter(|_| !flight.answered).and_then(|batch| self.settle(batch, None));
+        Some(Cancelled { key, asks, batch })
+    }
+
+    pub(super) fn ask(&mut self, key: RequestKey) -> (AskKey, RequestId) {
+        let serial = self.next();
+        let (ask, id) = (AskKey(serial), RequestId::own(serial));
+        self.asks.insert(id.value().clone(), Ask { key, ask });
+        (ask, id)
+    }
+
+    /// The question a response answers, once.
+    pub(super) fn answer_ask(&mut self, id: &RequestId) -> Option<(RequestKey, AskKey)> {
+        self.asks.remove(id.value()).map(|ask| (ask.key, ask.ask))
+    }
+
+    fn take_asks(&mut self, key: RequestKey) -> Vec<RequestId> {
+        if self.asks.is_empty() {
+            return Vec::new();
+        }
+        let mut taken: Vec<u64> =
+            self.asks.extract_if(|_, ask| ask.key == key).map(|(_, ask)| ask.ask.0).collect();
+        taken.sort_unstable();
+        taken.into_iter().map(RequestId::own).collect()
+    }
+
+    /// Starts a batch, which waits for `begin` itself until [`Self::batch_read`].
+    pub(super) fn batch(&mut self) -> BatchKey {
+        let batch = BatchKey(self.next());
+        self.batches.insert(batch, Batch { waiting: 1, parts: Vec::new() });
+        batch
+    }
+
+    /// Adds an answer that was there at once.
+    pub(super) fn batch_part(&mut self, batch: BatchKey, line: Vec<u8>) {
+        self.batches.entry(batch).or_default().parts.push(line);
+    }
+
+    /// Says that all of a batch is read. Gives its answers where none is missing.
+    pub(super) fn batch_read(&mut self, batch: BatchKey) -> Option<Vec<u8>> {
+        self.settle(batch, None)
+    }
+
+    fn settle(&mut self, key: BatchKey, line: Option<Vec<u8>>) -> Option<Vec<u8>> {
+        let batch = self.batches.get_mut(&key)?;
+        batch.parts.extend(line);
+        batch.waiting -= 1;
+        if batch.waiting > 0 {
+            return None;
+        }
+        let batch = self.batches.remove(&key)?;
+        (!batch.parts.is_empty()).then(|| batch_line(&batch.parts))
+    }
+}
