@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
-use std::process::Stdio;
 use std::sync::Arc;
 
 use cyberine_fs::LockFile;
@@ -50,14 +49,20 @@ impl Claim {
         self.epoch
     }
 
-    /// Turns the claim's lock into the standard input of a process that is about to be spawned:
-    /// the lock passes to it without a moment in which it is free, and this process has given it
-    /// up once the returned value is dropped. The other side takes it with [`lock_from_stdin`].
+    /// The same claim as somebody would hold it who has not noticed that it was taken over.
+    #[cfg(feature = "contract")]
+    pub(crate) fn with_epoch(self, epoch: u64) -> Self {
+        Self { epoch, ..self }
+    }
+
+    /// Takes the claim's lock out, to be the standard input of a process that is about to be
+    /// spawned: the lock passes to it without a moment in which it is free, and this process has
+    /// given it up once the returned value is dropped. The other side takes it with [`lock_from_stdin`].
     /// `None` where the store lives in this process only.
     #[must_use]
-    pub fn into_stdio(self) -> Option<Stdio> {
+    pub fn into_lock(self) -> Option<OwnedFd> {
         match self.hold {
-            Hold::File(lock) => Some(Stdio::from(lock.into_file())),
+            Hold::File(lock) => Some(OwnedFd::from(lock.into_file())),
             Hold::Token { .. } => None,
         }
     }

@@ -34,6 +34,8 @@
 #![warn(missing_docs)]
 
 mod claim;
+#[cfg(feature = "contract")]
+pub mod contract;
 mod control;
 mod error;
 mod event;

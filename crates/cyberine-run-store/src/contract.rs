@@ -1,0 +1,141 @@
+//! The contract of the ports, as a suite that any implementation can run.
+//!
+//! Call [`every_check`] with a factory; each check gets a fresh, empty store.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use cyberine_types::{Billing, CostBasis, ManualClock, RunId, Usage, Usd};
+use serde_json::json;
+
+use crate::claim::Claim;
+use crate::event::{ProcessCount, RunEvent, RunState, Verdict, VerdictOutcome};
+use crate::port::{Ledger, NewRun, Registry, Reserve, RunStore};
+
+mod lifecycle;
+mod listing;
+mod money;
+
+/// A fresh store to be checked.
+pub struct Subject<S> {
+    /// The store.
+    pub store: S,
+    /// Another handle on the same runs, as a second process would have one.
+    pub other: S,
+    /// The clock both of them tell the time by.
+    pub clock: Arc<ManualClock>,
+    /// A directory that can serve as a project, absolute and canonical.
+    pub project: String,
+}
+
+type Check<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+
+/// Runs every check, one after the other.
+///
+/// # Panics
+/// Where the implementation breaks the contract.
+pub async fn every_check<S: RunStore + Registry + Ledger>(make: impl Fn() -> Subject<S>) {
+    for check in checks::<S>() {
+        check(&make()).await;
+    }
+}
+
+fn checks<S: RunStore + Registry + Ledger>() -> Vec<for<'a> fn(&'a Subject<S>) -> Check<'a>> {
+    vec![
+        |subject| Box::pin(lifecycle::an_admitted_run_is_queued_with_one_event(subject)),
+        |subject| Box::pin(lifecycle::an_id_is_admitted_once(subject)),
+        |subject| Box::pin(lifecycle::events_are_numbered_without_holes_and_fold_to_the_run(subject)),
+        |subject| Box::pin(lifecycle::an_event_that_does_not_fit_records_nothing(subject)),
+        |subject| Box::pin(lifecycle::a_run_is_adopted_only_when_its_holder_is_gone(subject)),
+        |subject| Box::pin(lifecycle::an_old_claim_is_fenced(subject)),
+        |subject| Box::pin(lifecycle::nothing_follows_the_end(subject)),
+        |subject| Box::pin(lifecycle::a_request_to_stop_is_recorded_once(subject)),
+        |subject| Box::pin(lifecycle::open_runs_are_listed_oldest_first(subject)),
+        |subject| Box::pin(lifecycle::a_change_ends_the_wait_for_it(subject)),
+        |subject| Box::pin(lifecycle::a_wait_without_a_change_ends_in_time(subject)),
+        |subject| Box::pin(money::the_cap_counts_what_is_held_and_what_was_spent(subject)),
+        |subject| Box::pin(money::a_refused_run_leaves_nothing(subject)),
+        |subject| Box::pin(money::each_day_has_a_cap_of_its_own(subject)),
+        |subject| Box::pin(money::unknown_metered_cost_is_charged_in_full(subject)),
+        |subject| Box::pin(listing::the_newest_run_comes_first(subject)),
+        |subject| Box::pin(listing::every_listed_field_is_searched(subject)),
+        |subject| Box::pin(listing::a_search_is_literal(subject)),
+        |subject| Box::pin(listing::short_texts_are_found(subject)),
+        |subject| Box::pin(listing::recent_runs_are_ordered_by_their_last_change(subject)),
+    ]
+}
+
+impl<S> Subject<S> {
+    fn run(&self, prompt: &str) -> NewRun {
+        NewRun {
+            id: RunId::random(),
+            workflow: "mcp-orchestrate".to_owned(),
+            prompt: prompt.to_owned(),
+            cwd: self.project.clone(),
+            requested_by: "contract@1".to_owned(),
+            spec: json!({"providers": ["a", "b"]}),
+        }
+    }
+}
+
+impl<S: RunStore + Registry + Ledger> Subject<S> {
+    /// A run that costs nothing.
+    async fn admitted(&self, prompt: &str) -> Claim {
+        let reserve = Reserve { amount: Usd::ZERO, daily_cap: None };
+        self.store.admit(self.run(prompt), reserve).await.expect("a run without a cap is admitted")
+    }
+
+    async fn append(&self, claim: &Claim, events: Vec<RunEvent>) -> u64 {
+        self.store.append(claim, events).await.expect("the claim holds and the events fit")
+    }
+
+    async fn titles(&self, text: &str, limit: u32) -> Vec<String> {
+        let found = self.other.query(text.to_owned(), limit).await.expect("a search is answered");
+        found.into_iter().map(|summary| summary.task_preview).collect()
+    }
+}
+
+/// A step with one candidate that is asked.
+fn asked(billing: Billing) -> Vec<RunEvent> {
+    vec![
+        RunEvent::Started { pid: 7 },
+        RunEvent::StepStarted { step: "dispatch".to_owned(), name: "Dispatch".to_owned() },
+        RunEvent::CandidateStarted {
+            step: "dispatch".to_owned(),
+            candidate: "a".to_owned(),
+            provider: "a".to_owned(),
+            kind: "openai".to_owned(),
+            model: Some("m".to_owned()),
+            billing,
+        },
+    ]
+}
+
+fn answered(output: &str, usd: Option<f64>) -> RunEvent {
+    let basis = if usd.is_some() { CostBasis::Reported } else { CostBasis::Unknown };
+    RunEvent::CandidateDone {
+        step: "dispatch".to_owned(),
+        candidate: "a".to_owned(),
+        output: output.to_owned(),
+        usage: Usage { input: 3, output: 5, usd: usd.map(Usd::from_dollars), basis, ..Usage::default() },
+        duration_ms: 12,
+    }
+}
+
+fn won() -> RunEvent {
+    let verdict = Verdict {
+        kind: "consensus".to_owned(),
+        outcome: VerdictOutcome::Majority,
+        winner: Some("a".to_owned()),
+        rationale: "all agree".to_owned(),
+        votes: Vec::new(),
+        usage: Usage::default(),
+    };
+    RunEvent::Judged { step: "dispatch".to_owned(), verdict }
+}
+
+fn settled(state: RunState) -> RunEvent {
+    let processes = ProcessCount::default();
+    RunEvent::Settled { state, detail: "over".to_owned(), reason: None, processes }
+}
