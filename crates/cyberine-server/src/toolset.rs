@@ -20,6 +20,13 @@ pub trait ToolSet: Send + Sync {
     /// The tools this caller may see, in a fixed order.
     fn list(&self, caller: &Caller) -> Arc<[Tool]>;
 
+    /// Refuses a call before its arguments are checked, so that who may not call learns nothing
+    /// from what is wrong with them. [`call`](Self::call) must refuse it too.
+    fn refuse(&self, name: &str, arguments: &Map<String, Value>) -> Option<ToolResult> {
+        let _ = (name, arguments);
+        None
+    }
+
     /// Calls a tool of the list. The rail has checked the arguments against the tool's input
     /// schema. Failures of the work are results with `is_error`, not errors.
     ///

@@ -1,0 +1,113 @@
+//! The tools of one list, ready to be listed and called.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use cyberine_protocol::{Schema, ToolListing, model};
+use serde_json::{Map, Value};
+
+use crate::toolset::{Tool, ToolResult};
+
+/// How many lists are kept. There is one per audience.
+const KEPT: usize = 8;
+
+/// A list may differ by caller, and by the server's configuration from one start to the next.
+const LIST_CACHE: model::CacheHint = model::CacheHint { ttl_ms: 300_000, scope: model::CacheScope::Private };
+
+/// The tools of one list: encoded once, their validators compiled on first call.
+pub(crate) struct Catalog {
+    tools: Arc<[Tool]>,
+    by_name: HashMap<&'static str, usize>,
+    validators: Vec<OnceLock<Result<Schema, String>>>,
+    listing: OnceLock<Arc<ToolListing>>,
+}
+
+/// Why a call cannot begin.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    UnknownTool,
+    /// The arguments do not fit; the result says where.
+    Arguments(ToolResult),
+    /// The tool's own schema is at fault.
+    Schema(String),
+}
+
+impl Catalog {
+    fn new(tools: Arc<[Tool]>) -> Self {
+        let by_name = tools.iter().enumerate().map(|(at, tool)| (tool.name, at)).collect();
+        let validators = tools.iter().map(|_| OnceLock::new()).collect();
+        Self { tools, by_name, validators, listing: OnceLock::new() }
+    }
+
+    /// The list as it goes out.
+    pub(crate) fn listing(&self) -> Arc<ToolListing> {
+        let encoded = || {
+            let tools = self.tools.iter().map(wire_tool).collect();
+            Arc::new(ToolListing::new(tools, LIST_CACHE))
+        };
+        Arc::clone(self.listing.get_or_init(encoded))
+    }
+
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+
+    /// Checks the arguments of a call against the tool's input schema.
+    pub(crate) fn check(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<Map<String, Value>, Refused> {
+        let at = *self.by_name.get(name).ok_or(Refused::UnknownTool)?;
+        let compile = || Schema::compile(&self.tools[at].input_schema).map_err(|error| error.to_string());
+        let validator = match self.validators[at].get_or_init(compile) {
+            Ok(validator) => validator,
+            Err(error) => return Err(Refused::Schema(error.clone())),
+        };
+        let arguments = Value::Object(arguments);
+        match (validator.check(&arguments), arguments) {
+            (Ok(()), Value::Object(arguments)) => Ok(arguments),
+            (Ok(()), _) => Err(Refused::UnknownTool),
+            (Err(violations), _) => Err(Refused::Arguments(ToolResult::error(violations.to_string()))),
+        }
+    }
+}
+
+fn wire_tool(tool: &Tool) -> model::Tool {
+    model::Tool {
+        name: tool.name.to_owned(),
+        title: Some(tool.title.to_owned()),
+        description: Some(tool.description.clone()),
+        input_schema: tool.input_schema.clone(),
+        output_schema: Some(tool.output_schema.clone()),
+        annotations: Some(model::ToolAnnotations {
+            title: None,
+            read_only: Some(tool.annotations.read_only),
+            destructive: Some(tool.annotations.destructive),
+            idempotent: Some(tool.annotations.idempotent),
+            open_world: Some(tool.annotations.open_world),
+        }),
+        ..model::Tool::default()
+    }
+}
+
+/// The lists in use, newest last.
+#[derive(Default)]
+pub(crate) struct Catalogs(Mutex<Vec<Arc<Catalog>>>);
+
+impl Catalogs {
+    /// The catalogue of `tools`: the one made before, where the list is the same.
+    pub(crate) fn of(&self, tools: &Arc<[Tool]>) -> Arc<Catalog> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = kept.iter().find(|catalog| Arc::ptr_eq(&catalog.tools, tools));
+        if let Some(known) = known.or_else(|| kept.iter().find(|catalog| catalog.tools == *tools)) {
+            return Arc::clone(known);
+        }
+        let fresh = Arc::new(Catalog::new(Arc::clone(tools)));
+        if kept.len() == KEPT {
+            kept.remove(0);
+        }
+        kept.push(Arc::clone(&fresh));
+        fresh
+    }
+}

@@ -1,0 +1,275 @@
+//! One client: its session, its requests and its output.
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use cyberine_protocol::model::ElicitForm;
+use cyberine_protocol::{Answer, AskError, AskKey, Effect, Inbound, RequestKey, RpcError, ServerSession};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::background::Lease;
+use crate::dispatch::{self, Request};
+use crate::lines::Line;
+use crate::output::{Flush, Output};
+use crate::progress::{ProgressSink, ProgressUpdate};
+use crate::server::Server;
+
+/// Requests that may be in flight at once.
+const MAX_CALLS: usize = 256;
+
+/// How long the reader holds back for a place before it lets a request be refused.
+const PLACE_WAIT: Duration = Duration::from_millis(250);
+
+/// The code of that refusal, outside the range JSON-RPC reserves.
+const BUSY: i64 = -33003;
+
+/// How long tasks have to end, and the last lines to be read.
+const END_WAIT: Duration = Duration::from_millis(200);
+
+/// What a client answered to a question, or why it did not.
+type ClientAnswer = Result<Value, RpcError>;
+
+/// What a request comes to.
+pub(crate) type Reply = Result<Answer, RpcError>;
+
+/// One client's connection. Locks are taken in this order: session, then output; neither is held
+/// while a handler runs.
+pub(crate) struct Connection {
+    pub(crate) server: Arc<Server>,
+    pub(crate) output: Output,
+    session: Mutex<ServerSession>,
+    /// The cancellation of every request that is in flight, or whose news or tasks go on.
+    requests: Mutex<HashMap<RequestKey, CancellationToken>>,
+    asks: Mutex<HashMap<AskKey, oneshot::Sender<ClientAnswer>>>,
+    places: Arc<Semaphore>,
+    /// Calls in flight.
+    calls: TaskTracker,
+    /// What goes on after replies.
+    pub(crate) background: TaskTracker,
+    /// Ends with the server.
+    pub(crate) scope: CancellationToken,
+}
+
+impl Connection {
+    pub(crate) fn new(server: Arc<Server>, output: Output) -> Arc<Self> {
+        let session = ServerSession::new(server.profile.clone());
+        Arc::new(Self {
+            server,
+            output,
+            session: Mutex::new(session),
+            requests: Mutex::default(),
+            asks: Mutex::default(),
+            places: Arc::new(Semaphore::new(MAX_CALLS)),
+            calls: TaskTracker::new(),
+            background: TaskTracker::new(),
+            scope: CancellationToken::new(),
+        })
+    }
+
+    fn session(&self) -> MutexGuard<'_, ServerSession> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Serves one line. What can be answered at once is queued, to leave with the next flush.
+    /// Must be called with the runtime entered.
+    pub(crate) fn receive(self: &Arc<Self>, line: Line<'_>) {
+        let effects = match line {
+            Line::Whole(bytes) => self.session().receive(bytes),
+            Line::TooLong => vec![Effect::Send(self.session().oversized())],
+        };
+        for effect in effects {
+            self.perform(effect);
+        }
+    }
+
+    fn perform(self: &Arc<Self>, effect: Effect) {
+        match effect {
+            Effect::Send(line) => self.output.push(&line, Flush::Later),
+            Effect::Request(inbound) => self.begin(inbound),
+            Effect::Cancel(key) => {
+                // Woken tasks may end requests: not while the table is locked.
+                let cancel = self.requests().get(&key).cloned();
+                if let Some(cancel) = cancel {
+                    cancel.cancel();
+                }
+            }
+            Effect::Answered { ask, answer, .. } => {
+                let waiting = self.asks().remove(&ask);
+                if let Some(waiting) = waiting {
+                    // Who asked may have given up a moment ago.
+                    let _ = waiting.send(answer);
+                }
+            }
+            Effect::Ignored(what) => tracing::debug!(%what, "message ignored"),
+        }
+    }
+
+    /// Begins to serve a request. It is polled once here, so that an answer that is ready leaves
+    /// without a thread switch; what waits goes on in the runtime.
+    fn begin(self: &Arc<Self>, inbound: Inbound) {
+        let key = inbound.key;
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+            let refusal =
+                RpcError::own(BUSY, format!("{MAX_CALLS} requests are in flight; wait for one to end"));
+            return self.finish(key, Err(refusal), Flush::Later);
+        };
+        let cancel = self.scope.child_token();
+        self.requests().insert(key, cancel.clone());
+        let entry = Entry { connection: Arc::clone(self), key, progress: inbound.progress };
+        let (request, body) = Request::new(Arc::new(entry), inbound, cancel.clone());
+        let mut serving = contained(dispatch::serve(request, body));
+        match serving.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(reply) => self.finish(key, reply, Flush::Later),
+            Poll::Pending => self.detach(key, serving, cancel, place),
+        }
+    }
+
+    /// Lets a request go on in the runtime, which polls it again at once with a waker of its own.
+    fn detach(
+        self: &Arc<Self>,
+        key: RequestKey,
+        serving: BoxFuture<'static, Reply>,
+        cancel: CancellationToken,
+        place: OwnedSemaphorePermit,
+    ) {
+        let connection = Arc::clone(self);
+        self.calls.spawn(async move {
+            if let Some(reply) = cancel.run_until_cancelled(serving).await {
+                connection.output.room().await;
+                connection.finish(key, reply, Flush::Now);
+            }
+            drop(place);
+        });
+    }
+
+    fn finish(&self, key: RequestKey, reply: Reply, flush: Flush) {
+        let mut session = self.session();
+        if let Some(line) = session.finish(key, reply) {
+            // Under the session's lock, so that no news of this request gets behind its reply.
+            self.output.push(&line, flush);
+        }
+    }
+
+    /// Asks the client a question in the `initialize` era. The answer comes to the receiver.
+    ///
+    /// # Errors
+    /// Why the client cannot be asked.
+    pub(crate) fn ask(
+        &self,
+        key: RequestKey,
+        form: &ElicitForm,
+    ) -> Result<oneshot::Receiver<ClientAnswer>, AskError> {
+        let (sender, receiver) = oneshot::channel();
+        let mut session = self.session();
+        let (ask, line) = session.ask(key, form)?;
+        let mut asks = self.asks();
+        asks.retain(|_, waiting| !waiting.is_closed());
+        asks.insert(ask, sender);
+        drop(asks);
+        self.output.push(&line, Flush::Now);
+        Ok(receiver)
+    }
+
+    fn requests(&self) -> MutexGuard<'_, HashMap<RequestKey, CancellationToken>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn asks(&self) -> MutexGuard<'_, HashMap<AskKey, oneshot::Sender<ClientAnswer>>> {
+        self.asks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits, for a bounded time, until there is a place for one more request.
+    pub(crate) async fn place(&self) {
+        if self.places.available_permits() == 0 {
+            self.output.flush();
+            // Too late is an answer too: the request is then refused.
+            let _ = tokio::time::timeout(PLACE_WAIT, self.places.acquire()).await;
+        }
+    }
+
+    /// Whether a request would find a place now.
+    pub(crate) fn has_place(&self) -> bool {
+        self.places.available_permits() > 0
+    }
+
+    /// Ends everything: gives calls in flight `grace` to finish, then cancels them and what goes
+    /// on in the background, and writes what waits. Each step is bounded.
+    pub(crate) async fn wind_down(&self, grace: Duration) {
+        self.calls.close();
+        let _ = tokio::time::timeout(grace, self.calls.wait()).await;
+        self.scope.cancel();
+        self.background.close();
+        let ended = async { tokio::join!(self.calls.wait(), self.background.wait()) };
+        if tokio::time::timeout(END_WAIT, ended).await.is_err() {
+            tracing::warn!(
+                calls = self.calls.len(),
+                tasks = self.background.len(),
+                "tasks did not end in time"
+            );
+        }
+        self.output.close(END_WAIT).await;
+    }
+}
+
+/// A request's future, whose panic is an internal error of that request alone. The panic's text
+/// goes to the log.
+fn contained(serving: impl Future<Output = Reply> + Send + 'static) -> BoxFuture<'static, Reply> {
+    Box::pin(AssertUnwindSafe(serving).catch_unwind().map(|ended| {
+        ended.unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<&str>().copied().map(str::to_owned);
+            let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+            tracing::error!(panic = text.as_deref().unwrap_or("of another type"), "a handler panicked");
+            Err(RpcError::internal("the server failed on this request; its log says more"))
+        })
+    }))
+}
+
+/// One request's place in the tables. It is kept by the handler, by its news and by its
+/// background tasks; when the last of them is gone, the client can cancel it no more.
+pub(crate) struct Entry {
+    pub(crate) connection: Arc<Connection>,
+    pub(crate) key: RequestKey,
+    progress: bool,
+}
+
+impl Lease for Entry {}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.connection.requests().remove(&self.key);
+        if self.progress {
+            self.connection.session().end_progress(self.key);
+        }
+    }
+}
+
+/// Carries the news of one request.
+pub(crate) struct News(pub(crate) Arc<Entry>);
+
+impl ProgressSink for News {
+    fn send(&self, update: &ProgressUpdate) -> bool {
+        let Entry { connection, key, .. } = &*self.0;
+        let mut session = connection.session();
+        if !connection.output.has_room() {
+            return false;
+        }
+        let ProgressUpdate { progress, total, message } = update;
+        if let Some(line) = session.progress(*key, *progress, *total, message.as_deref().unwrap_or_default())
+        {
+            connection.output.push(&line, Flush::Now);
+        }
+        true
+    }
+
+    fn room(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.0.connection.output.room())
+    }
+}

@@ -1,0 +1,72 @@
+//! From a request to its reply.
+
+use std::sync::Arc;
+
+use cyberine_protocol::model::ClientCapabilities;
+use cyberine_protocol::{Answer, Inbound, InboundBody, Revision, RpcError};
+use cyberine_types::Caller;
+use tokio_util::sync::CancellationToken;
+
+use crate::background::Background;
+use crate::connection::{Connection, Entry, News, Reply};
+use crate::progress::{OutlivesReply, Progress};
+use crate::server::Server;
+
+mod call;
+mod read;
+
+/// One request while it is served.
+pub(crate) struct Request {
+    revision: Revision,
+    capabilities: ClientCapabilities,
+    caller: Caller,
+    progress: Progress,
+    cancel: CancellationToken,
+    entry: Arc<Entry>,
+}
+
+impl Request {
+    pub(crate) fn new(entry: Arc<Entry>, inbound: Inbound, cancel: CancellationToken) -> (Self, InboundBody) {
+        let Inbound { revision, client, capabilities, progress, body, .. } = inbound;
+        let progress = if progress {
+            let outlives = if revision.is_stateless() { OutlivesReply::No } else { OutlivesReply::Yes };
+            Progress::to(News(Arc::clone(&entry)), outlives)
+        } else {
+            Progress::none()
+        };
+        let caller = entry.connection.server.caller(client);
+        (Self { revision, capabilities, caller, progress, cancel, entry }, body)
+    }
+
+    fn connection(&self) -> &Connection {
+        &self.entry.connection
+    }
+
+    fn server(&self) -> &Server {
+        &self.entry.connection.server
+    }
+
+    fn background(&self) -> Background {
+        let (tasks, entry) = (self.connection().background.clone(), Arc::clone(&self.entry));
+        Background::leased(tasks, self.cancel.clone(), entry)
+    }
+}
+
+/// Serves one request to its end.
+pub(crate) async fn serve(request: Request, body: InboundBody) -> Reply {
+    match body {
+        InboundBody::ListTools { cursor: None } => {
+            Ok(Answer::Tools(request.server().catalog(&request.caller).listing()))
+        }
+        InboundBody::ListTemplates { cursor: None } => read::templates(&request),
+        // Neither list has a second page.
+        InboundBody::ListTools { cursor: Some(_) } | InboundBody::ListTemplates { cursor: Some(_) } => {
+            Err(RpcError::invalid_cursor())
+        }
+        InboundBody::CallTool { name, arguments, input_responses, request_state } => {
+            call::serve(&request, call::Asked { name, arguments, input_responses, request_state }).await
+        }
+        InboundBody::ListResources { cursor } => read::list(&request, cursor).await,
+        InboundBody::ReadResource { uri } => read::contents(&request, uri).await,
+    }
+}

@@ -1,0 +1,270 @@
+//! Bad input, bad clients, bad handlers.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use cyberine_server::Ended;
+use serde_json::{Value, json};
+
+use crate::host::{Host, WIRES, server, stateless};
+
+/// What a server has to end within once its client is gone. The promise is one second; a loaded
+/// machine gets another one.
+const END: Duration = Duration::from_secs(2);
+
+#[test]
+fn what_is_no_message_is_answered_and_the_next_line_served() {
+    for wire in WIRES {
+        let mut host = Host::start(wire, server());
+        for (line, code) in [
+            ("hello", -32700),
+            ("{\"jsonrpc\":", -32700),
+            ("[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]", -32600),
+            ("[]", -32600),
+            ("{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}", -32600),
+            ("{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"ping\"}", -32600),
+            ("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}", -32602),
+        ] {
+            host.send_line(line);
+            assert_eq!(host.recv()["error"]["code"], code, "{line}");
+        }
+        host.send_line("");
+        host.send_line("   ");
+        host.initialize(json!({}));
+        assert_eq!(host.ask("no/such", json!({}))["error"]["code"], -32601);
+        host.send(&json!({ "jsonrpc": "2.0", "id": 99, "result": {} }));
+        host.send(&json!({ "jsonrpc": "2.0", "method": "notifications/nonsense" }));
+        host.is_quiet();
+    }
+}
+
+#[test]
+fn a_line_of_20_megabytes_is_refused_and_the_next_one_served() {
+    for wire in WIRES {
+        let mut host = Host::start(wire, server());
+        let text = "x".repeat(20 * 1024 * 1024);
+        host.request("tools/call", json!({ "name": "echo", "arguments": { "text": text } }));
+        let refusal = host.recv();
+        assert_eq!(refusal.get("id"), None);
+        assert!(refusal["error"]["code"].is_i64(), "{refusal}");
+        host.is_quiet();
+        host.initialize(json!({}));
+        let text = "y".repeat(1024 * 1024);
+        let echoed = host.call("echo", json!({ "text": text }));
+        assert_eq!(echoed["result"]["structuredContent"]["text"].as_str().map(str::len), Some(text.len()));
+    }
+}
+
+#[test]
+fn an_id_in_flight_is_not_taken_twice() {
+    let mut host = Host::start(WIRES[0], server());
+    host.initialize(json!({}));
+    let slow = json!({ "name": "slow", "arguments": { "ms": 600_000 } });
+    host.send(&json!({ "jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": slow }));
+    host.send(&json!({ "jsonrpc": "2.0", "id": "a", "method": "ping" }));
+    assert_eq!(host.recv()["error"]["code"], -32600);
+    host.is_quiet();
+}
+
+#[test]
+fn a_panic_is_one_internal_error_that_tells_nothing() {
+    for wire in WIRES {
+        let mut host = Host::start(wire, server());
+        host.initialize(json!({}));
+        for arguments in [json!({}), json!({ "later": true })] {
+            for params in [
+                json!({ "name": "fail", "arguments": arguments }),
+                stateless(json!({ "name": "fail", "arguments": arguments }), json!({})),
+            ] {
+                let answer = host.ask("tools/call", params);
+                assert_eq!(answer["error"]["code"], -32603, "{answer}");
+                assert!(!answer.to_string().contains("secret"), "{answer}");
+            }
+        }
+        host.is_quiet();
+    }
+}
+
+#[test]
+fn calls_that_wait_do_not_hold_up_others() {
+    for wire in WIRES {
+        let mut host = Host::start(wire, server());
+        host.initialize(json!({}));
+        for number in 0..64 {
+            let mut params = json!({ "name": "slow", "arguments": { "ms": 600_000 } });
+            params["_meta"]["progressToken"] = json!(number);
+            host.request("tools/call", params);
+        }
+        for _ in 0..100 {
+            host.is_quiet();
+            assert_eq!(
+                host.call("list_team", json!({}))["result"]["structuredContent"],
+                json!({ "members": [] })
+            );
+        }
+        let (ended, took, rest) = host.ended();
+        assert_eq!((ended, rest), (Ended::InputClosed, Vec::new()));
+        assert!(took < END, "{took:?}");
+    }
+}
+
+#[test]
+fn calls_in_flight_are_bounded() {
+    let mut host = Host::start(WIRES[0], server());
+    host.initialize(json!({}));
+    let mut ids = Vec::new();
+    for _ in 0..257 {
+        ids.push(host.request("tools/call", json!({ "name": "slow", "arguments": { "ms": 600_000 } })));
+    }
+    let refusal = host.recv();
+    assert_eq!((&refusal["id"], &refusal["error"]["code"]), (&json!(ids[256]), &json!(-33003)), "{refusal}");
+    // A place that gets free is taken.
+    host.send(
+        &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": ids[0] } }),
+    );
+    assert_eq!(host.call("list_team", json!({}))["result"]["structuredContent"], json!({ "members": [] }));
+}
+
+#[test]
+fn a_client_that_goes_away_ends_the_server_with_what_was_in_flight() {
+    for wire in WIRES {
+        let (ended, took, rest) = Host::start(wire, server()).ended();
+        assert_eq!((ended, rest), (Ended::InputClosed, Vec::new()));
+        assert!(took < END, "{took:?}");
+
+        let mut host = Host::start(wire, server());
+        host.initialize(json!({}));
+        host.request("tools/call", json!({ "name": "slow", "arguments": { "ms": 600_000 } }));
+        host.writer().write_all(b"{\"jsonrpc\":").unwrap();
+        let (ended, took, rest) = host.ended();
+        assert_eq!(ended, Ended::InputClosed);
+        assert!(took < END, "{took:?}");
+        assert_eq!(rest.iter().map(|line| line["error"]["code"].clone()).collect::<Vec<_>>(), [-32700]);
+    }
+}
+
+#[test]
+fn answers_that_are_about_to_come_are_given_at_the_end() {
+    let mut host = Host::start(WIRES[1], server());
+    host.initialize(json!({}));
+    let id = host.request("tools/call", json!({ "name": "slow", "arguments": { "ms": 10 } }));
+    let (_, _, rest) = host.ended();
+    assert_eq!(rest.len(), 1);
+    assert_eq!(rest[0]["id"], id);
+}
+
+#[test]
+fn a_server_that_is_told_to_stop_stops() {
+    for wire in WIRES {
+        let mut host = Host::start(wire, server());
+        host.initialize(json!({}));
+        host.request("tools/call", json!({ "name": "slow", "arguments": { "ms": 600_000 } }));
+        host.is_quiet();
+        host.stop.cancel();
+        assert_eq!(host.ended().0, Ended::Stopped);
+    }
+}
+
+#[test]
+fn a_client_that_reads_no_more_ends_the_server() {
+    for wire in WIRES {
+        let mut host = Host::start_unread(wire, server());
+        host.stop_reading();
+        host.send_line("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}");
+        let (ended, took, _) = host.ended();
+        assert!(matches!(ended, Ended::OutputClosed | Ended::InputClosed), "{ended:?}");
+        assert!(took < END, "{took:?}");
+    }
+}
+
+/// Requests enough to fill every buffer on the way: pipes, queue and read-ahead.
+const FLOOD: u64 = 50_000;
+
+fn flood(host: &Host) -> std::thread::JoinHandle<()> {
+    let mut writer = host.writer();
+    std::thread::spawn(move || {
+        for id in 0..FLOOD {
+            let pad = "x".repeat(60);
+            let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":\"{id}-{pad}\",\"method\":\"ping\"}}\n");
+            if writer.write_all(line.as_bytes()).is_err() {
+                return;
+            }
+        }
+    })
+}
+
+/// Waits until a flood stands still because the server reads no more.
+fn stands_still(host: &Host) {
+    let writer = host.writer();
+    let full = |writer: &std::fs::File| {
+        let mut fds = [rustix::event::PollFd::new(writer, rustix::event::PollFlags::OUT)];
+        let wait = rustix::event::Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+        rustix::event::poll(&mut fds, Some(&wait)).unwrap() == 0
+    };
+    let began = std::time::Instant::now();
+    while !full(&writer) {
+        assert!(began.elapsed() < crate::host::PATIENCE, "the server swallows everything");
+    }
+}
+
+#[test]
+fn a_client_that_stops_reading_holds_the_server_back_and_loses_nothing() {
+    for wire in WIRES {
+        let mut host = Host::start_unread(wire, server());
+        let flooding = flood(&host);
+        stands_still(&host);
+        host.read();
+        for id in 0..FLOOD {
+            let answer = host.recv();
+            assert!(answer["id"].as_str().unwrap().starts_with(&format!("{id}-")), "{id}: {answer}");
+        }
+        flooding.join().unwrap();
+        host.is_quiet();
+    }
+}
+
+#[test]
+fn a_client_that_reads_nothing_and_goes_away_ends_the_server() {
+    for wire in WIRES {
+        let host = Host::start_unread(wire, server());
+        let flooding = flood(&host);
+        stands_still(&host);
+        // The flood holds a second handle of the same end; a socket is shut for both.
+        let writer = host.writer();
+        match wire {
+            crate::host::Wire::Socket => {
+                rustix::net::shutdown(&writer, rustix::net::Shutdown::Write).unwrap()
+            }
+            crate::host::Wire::Pipe => {
+                // A pipe ends with its last writer: the server is told to stop instead, as by a signal.
+                host.stop.cancel();
+            }
+        }
+        let began = std::time::Instant::now();
+        drop(writer);
+        let stop = host.stop.clone();
+        let (ended, _, _) = host.ended();
+        assert!(ended == Ended::InputClosed || stop.is_cancelled(), "{ended:?}");
+        assert!(began.elapsed() < END, "{:?}", began.elapsed());
+        flooding.join().unwrap();
+    }
+}
+
+#[test]
+fn many_large_answers_arrive_whole() {
+    for wire in WIRES {
+        let mut host = Host::start(wire, server());
+        host.initialize(json!({}));
+        let text = "z".repeat(300_000);
+        let mut expected = Vec::new();
+        for _ in 0..20 {
+            expected
+                .push(host.request("tools/call", json!({ "name": "echo", "arguments": { "text": text } })));
+        }
+        for id in expected {
+            let answer = host.recv();
+            assert_eq!(answer["id"], id);
+            assert_eq!(answer["result"]["structuredContent"]["text"], Value::String(text.clone()));
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The gate, over every tool there is.
+
+use std::sync::Arc;
+
+use cyberine_server::{Gate, SealKey, Server};
+use cyberine_types::{Principal, Secret};
+use serde_json::{Value, json};
+
+use crate::fixture::{FixtureResources, FixtureTools};
+use crate::host::{Host, WIRES, server, stateless};
+
+const TOKEN: &str = "hunter2-c0ffee";
+
+fn gated() -> Server {
+    let token = Some(Secret::new(TOKEN));
+    let tools = Arc::new(Gate::new(FixtureTools::new(), token.clone()));
+    let resources = Arc::new(Gate::new(FixtureResources, token));
+    Server::new("fixture", "0.1.0", tools, Principal::local("tester"), SealKey::from_bytes([7; 32]))
+        .with_resources(resources)
+}
+
+/// Arguments that no tool of the fixture takes, beside the token.
+fn wrong_tokens() -> [Value; 6] {
+    let wrong = |token: Value| json!({ "authToken": token, "surplus": true });
+    [
+        json!({ "surplus": true }),
+        wrong(json!("hunter2")),
+        wrong(json!("")),
+        wrong(json!(null)),
+        wrong(json!([TOKEN])),
+        wrong(json!(7)),
+    ]
+}
+
+#[test]
+fn no_tool_says_anything_to_who_does_not_know_the_token() {
+    for wire in WIRES {
+        let mut host = Host::start(wire, gated());
+        host.initialize(json!({}));
+        let listed = host.ask("tools/list", json!({}));
+        let tools = listed["result"]["tools"].as_array().unwrap().clone();
+        assert_eq!(tools.len(), 8);
+        for tool in &tools {
+            assert_eq!(tool["inputSchema"]["properties"]["authToken"]["type"], "string", "{tool}");
+            let required = tool["inputSchema"]["required"].as_array().unwrap();
+            assert!(!required.contains(&json!("authToken")), "{tool}");
+            for arguments in wrong_tokens() {
+                let params = json!({ "name": tool["name"], "arguments": arguments });
+                for params in [params.clone(), stateless(params, json!({}))] {
+                    let answer = host.ask("tools/call", params);
+                    assert_eq!(
+                        answer["result"]["structuredContent"],
+                        json!({ "error": "unauthorized" }),
+                        "{answer}"
+                    );
+                    assert_eq!(answer["result"]["isError"], true);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_token_reaches_neither_a_tool_nor_any_byte_that_comes_out() {
+    for (server, arguments) in [(gated(), json!({})), (server(), json!({}))] {
+        let mut host = Host::start(WIRES[0], server);
+        let mut seen = vec![host.initialize(json!({ "elicitation": {} }))];
+        let mut with_token = arguments;
+        with_token["authToken"] = json!(TOKEN);
+        with_token["text"] = json!("hello");
+        let echoed = host.call("echo", with_token.clone());
+        assert_eq!(echoed["result"]["structuredContent"], json!({ "text": "hello", "keys": ["text"] }));
+        seen.push(echoed);
+        // Wrong in every way that an error could quote.
+        for arguments in [
+            json!({ "authToken": TOKEN }),
+            json!({ "authToken": TOKEN, "text": 7 }),
+            json!({ "authToken": [TOKEN], "text": "x" }),
+            json!({ "authToken": TOKEN, "text": "x", "surplus": TOKEN }),
+        ] {
+            seen.push(host.call("echo", arguments));
+        }
+        seen.push(host.call("fail", json!({ "authToken": TOKEN })));
+        let ask = stateless(
+            json!({ "name": "ask", "arguments": { "authToken": TOKEN } }),
+            json!({ "elicitation": {} }),
+        );
+        let asked = host.ask("tools/call", ask);
+        assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
+        seen.push(asked);
+        for uri in ["fixture://things/1", "fixture://things/x", "nonsense"] {
+            seen.push(host.ask("resources/read", json!({ "uri": format!("{uri}?authToken={TOKEN}") })));
+            seen.push(host.ask("resources/read", json!({ "uri": format!("{uri}?authToken={TOKEN}x") })));
+        }
+        seen.extend(host.ended().2);
+        for message in seen {
+            assert!(!message.to_string().contains(TOKEN), "{message}");
+        }
+    }
+}
+
+#[test]
+fn resources_behind_the_gate_need_the_token_in_their_uri() {
+    let mut host = Host::start(WIRES[1], gated());
+    host.initialize(json!({}));
+    for uri in [
+        "fixture://things/1",
+        "fixture://things/1?authToken=x",
+        "fixture://things/1?authToken=",
+        "fixture://none",
+    ] {
+        let answer = host.ask("resources/read", json!({ "uri": uri }));
+        assert_eq!(answer["error"]["code"], -33001, "{answer}");
+        assert_eq!(answer["error"]["data"], json!({ "reason": "unauthorized" }));
+    }
+    let read = host.ask("resources/read", json!({ "uri": format!("fixture://things/1?authToken={TOKEN}") }));
+    assert_eq!(read["result"]["contents"][0]["uri"], "fixture://things/1");
+    assert_eq!(host.ask("resources/list", json!({}))["result"]["resources"], json!([]));
+    let templates = host.ask("resources/templates/list", json!({}));
+    assert_eq!(templates["result"]["resourceTemplates"].as_array().unwrap().len(), 1);
+}

@@ -1,0 +1,154 @@
+//! A real process with real standard streams: `examples/fixture_server.rs`.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::host::{PATIENCE, WIRES};
+
+/// Cargo builds the examples of a package with its tests.
+fn fixture_server() -> Command {
+    let mut path: PathBuf = std::env::current_exe().unwrap();
+    path.pop();
+    path.set_file_name("examples");
+    path.push("fixture_server");
+    assert!(path.exists(), "{} is missing: run all of `cargo test -p cyberine-server`", path.display());
+    #[expect(clippy::disallowed_methods, reason = "the process under test")]
+    Command::new(path)
+}
+
+fn exited(child: &mut Child) -> ExitStatus {
+    let began = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        assert!(began.elapsed() < PATIENCE, "the process does not end");
+        std::thread::yield_now();
+    }
+}
+
+const OPENING: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"#,
+    r#""clientInfo":{"name":"p","version":"1"}}}"#,
+    "\n",
+);
+
+fn call(id: u32, name: &str) -> String {
+    let params = json!({ "name": name, "arguments": {} });
+    format!("{}\n", json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }))
+}
+
+fn ids(output: &str) -> Vec<Value> {
+    output
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap_or_else(|_| panic!("{line}"))["id"].clone())
+        .collect()
+}
+
+#[test]
+fn nothing_but_messages_reaches_the_hosts_stream() {
+    for wire in WIRES {
+        let (input, to) = wire.pair();
+        let (from, output) = wire.pair();
+        let mut command = fixture_server();
+        let mut child = command.stdin(input).stdout(output).stderr(Stdio::piped()).spawn().unwrap();
+        drop(command);
+        let mut to = File::from(to);
+        let requests =
+            [OPENING.to_owned(), call(1, "noise"), call(2, "fail"), call(3, "noise"), call(4, "list_team")];
+        to.write_all(requests.concat().as_bytes()).unwrap();
+        let answers: Vec<String> =
+            BufReader::new(File::from(from)).lines().take(5).map(Result::unwrap).collect();
+        assert_eq!(ids(&answers.join("\n")), [0, 1, 2, 3, 4]);
+        // A child that reads its inherited stdin finds its end, not our requests.
+        assert!(answers[1].contains(r#""child":true"#), "{}", answers[1]);
+        drop(to);
+        assert!(exited(&mut child).success());
+        let mut log = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        assert_eq!(log.matches("noise of a library").count(), 2, "{log}");
+        assert_eq!(log.matches("noise of a child").count(), 2, "{log}");
+    }
+}
+
+#[test]
+fn files_are_served_like_any_other_stream() {
+    let home = tempfile::tempdir().unwrap();
+    let (requests, answers) = (home.path().join("in"), home.path().join("out"));
+    std::fs::write(&requests, [OPENING.to_owned(), call(1, "list_team"), call(2, "whoami")].concat())
+        .unwrap();
+    let (input, output) = (File::open(&requests).unwrap(), File::create(&answers).unwrap());
+    let mut child = fixture_server().stdin(input).stdout(output).stderr(Stdio::null()).spawn().unwrap();
+    assert!(exited(&mut child).success());
+    assert_eq!(ids(&std::fs::read_to_string(&answers).unwrap()), [0, 1, 2]);
+}
+
+#[test]
+fn the_end_of_input_ends_the_process_also_before_the_first_line() {
+    for requests in ["", OPENING] {
+        let mut child = fixture_server()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut to = child.stdin.take().unwrap();
+        to.write_all(requests.as_bytes()).unwrap();
+        if !requests.is_empty() {
+            let mut line = String::new();
+            BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        }
+        drop(to);
+        let began = Instant::now();
+        assert!(exited(&mut child).success());
+        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    }
+}
+
+#[test]
+fn a_termination_signal_is_a_quiet_end() {
+    let mut child =
+        fixture_server().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut to = child.stdin.take().unwrap();
+    to.write_all(OPENING.as_bytes()).unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert!(exited(&mut child).success());
+    drop(to);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_large_line_does_not_grow_the_process() {
+    let mut child =
+        fixture_server().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut to = child.stdin.take().unwrap();
+    let mut answers = BufReader::new(child.stdout.take().unwrap()).lines();
+    let pid = child.id();
+    let peak = || {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
+    };
+    to.write_all(OPENING.as_bytes()).unwrap();
+    answers.next().unwrap().unwrap();
+    let before = peak();
+    let chunk = vec![b'x'; 1024 * 1024];
+    for _ in 0..20 {
+        to.write_all(&chunk).unwrap();
+    }
+    to.write_all(b"\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").unwrap();
+    assert!(answers.next().unwrap().unwrap().contains("error"));
+    assert!(answers.next().unwrap().unwrap().contains("\"id\":1"));
+    let grown = peak() - before;
+    assert!(grown < 9 * 1024, "{grown} KiB");
+    drop(to);
+    assert!(exited(&mut child).success());
+}
