@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::body::{Body, Frame as HttpFrame};
+use hyper::body::{Body, Frame as HttpFrame, SizeHint};
 use tokio::time::Sleep;
 
 use crate::control::Ticket;
@@ -97,6 +97,16 @@ impl Body for ScriptedBody {
                     return Poll::Pending;
                 }
             }
+        }
+    }
+
+    /// A body of one piece is sent with its length, as the services send their JSON.
+    fn size_hint(&self) -> SizeHint {
+        match (self.frames.len(), self.frames.front()) {
+            (1, Some(Frame::Data(bytes))) => {
+                SizeHint::with_exact(u64::try_from(bytes.len()).unwrap_or(u64::MAX))
+            }
+            _ => SizeHint::default(),
         }
     }
 }

@@ -53,15 +53,27 @@ pub struct Seen {
     pub user: Arc<str>,
 }
 
-/// A snapshot of the server. Counts are of requests since its start, except `held` and
-/// `answering`, which are of this moment.
+/// A request that is held.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Held {
+    /// The name that releases it.
+    pub name: String,
+    /// Its number among the requests.
+    pub seq: u64,
+    /// The model it asks for.
+    pub model: String,
+}
+
+/// A snapshot of the server. Counts are of requests since its start, except `answering`, which is
+/// of this moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct State {
     /// Requests that were understood.
     pub seen: u64,
-    /// Requests that are held now.
-    pub held: u64,
+    /// The requests that are held now, longest first.
+    pub held: Vec<Held>,
     /// Requests that were held and let go.
     pub released: u64,
     /// Answers that are on their way now.
@@ -72,8 +84,6 @@ pub struct State {
     pub broken: u64,
     /// Connections the client broke.
     pub disconnected: u64,
-    /// Requests that are held now, by the name of the hold.
-    pub holds: BTreeMap<String, u64>,
     /// The latest 256 requests, oldest first.
     pub requests: Vec<Seen>,
 }
@@ -127,14 +137,21 @@ impl Control {
             inner.requests.push_back(seen);
             inner.state.seen
         });
-        Ticket { control: Arc::clone(self), seq, phase: Phase::Answering, hold: None }
+        Ticket {
+            control: Arc::clone(self),
+            seq,
+            phase: Phase::Answering,
+            model: call.model.clone(),
+            hold: String::new(),
+        }
     }
 
     /// Lets go everything that is or will be held under `name`; returns how many were held.
     pub(crate) fn release(&self, name: &str) -> u64 {
         self.change(|inner| {
             inner.released.insert(name.to_owned());
-            inner.state.holds.get(name).copied().unwrap_or(0)
+            let held = inner.state.held.iter().filter(|held| held.name == name).count();
+            u64::try_from(held).unwrap_or(u64::MAX)
         })
     }
 
@@ -195,7 +212,8 @@ pub(crate) struct Ticket {
     control: Arc<Control>,
     seq: u64,
     phase: Phase,
-    hold: Option<String>,
+    model: String,
+    hold: String,
 }
 
 impl Ticket {
@@ -206,7 +224,7 @@ impl Ticket {
     /// Dropped while it waits, nothing but the ticket's phase has changed.
     pub(crate) async fn hold(&mut self, name: &str) {
         let mut tick = self.control.tick.subscribe();
-        self.hold = Some(name.to_owned());
+        self.hold = name.to_owned();
         self.enter(Phase::Held);
         loop {
             let released = self.control.lock().released.contains(name);
@@ -215,7 +233,6 @@ impl Ticket {
             }
         }
         self.enter(Phase::Answering);
-        self.hold = None;
     }
 
     /// The script is through.
@@ -230,44 +247,28 @@ impl Ticket {
 
     fn enter(&mut self, phase: Phase) {
         let (before, seq) = (std::mem::replace(&mut self.phase, phase), self.seq);
-        let hold = self.hold.clone();
+        let held = Held { name: self.hold.clone(), seq, model: self.model.clone() };
         self.control.change(|inner| {
-            leave(&mut inner.state, before, hold.as_deref());
+            let state = &mut inner.state;
+            match before {
+                Phase::Held => state.held.retain(|held| held.seq != seq),
+                Phase::Answering => state.answering -= 1,
+                Phase::Done | Phase::Broken | Phase::Disconnected => {}
+            }
             match phase {
-                Phase::Held => {
-                    inner.state.held += 1;
-                    *inner.state.holds.entry(hold.unwrap_or_default()).or_default() += 1;
-                }
+                Phase::Held => state.held.push(held),
                 Phase::Answering => {
-                    inner.state.released += u64::from(before == Phase::Held);
-                    inner.state.answering += 1;
+                    state.released += u64::from(before == Phase::Held);
+                    state.answering += 1;
                 }
-                Phase::Done => inner.state.done += 1,
-                Phase::Broken => inner.state.broken += 1,
-                Phase::Disconnected => inner.state.disconnected += 1,
+                Phase::Done => state.done += 1,
+                Phase::Broken => state.broken += 1,
+                Phase::Disconnected => state.disconnected += 1,
             }
             if let Some(seen) = inner.requests.iter_mut().rfind(|seen| seen.seq == seq) {
                 seen.phase = phase;
             }
         });
-    }
-}
-
-/// Takes a request out of the counts of the moment.
-fn leave(state: &mut State, before: Phase, hold: Option<&str>) {
-    match before {
-        Phase::Held => {
-            state.held -= 1;
-            let name = hold.unwrap_or_default();
-            let left = state.holds.get(name).copied().unwrap_or(0).saturating_sub(1);
-            if left == 0 {
-                state.holds.remove(name);
-            } else {
-                state.holds.insert(name.to_owned(), left);
-            }
-        }
-        Phase::Answering => state.answering -= 1,
-        Phase::Done | Phase::Broken | Phase::Disconnected => {}
     }
 }
 
@@ -310,15 +311,15 @@ mod tests {
         let control = Control::new();
         let mut ticket = control.admit(&call(), "r".into());
         let held = async {
-            control.wait(Duration::from_secs(5), |state| state.held == 1).await;
+            control.wait(Duration::from_secs(5), |state| state.held.len() == 1).await;
             assert_eq!(control.release("other"), 0);
-            assert_eq!(control.state().holds, BTreeMap::from([("a".to_owned(), 1)]));
+            let held = Held { name: "a".into(), seq: 1, model: "scripted/m".into() };
+            assert_eq!(control.state().held, [held]);
             assert_eq!(control.release("a"), 1);
         };
         tokio::join!(ticket.hold("a"), held);
         let state = control.state();
-        assert_eq!((state.held, state.released, state.answering), (0, 1, 1));
-        assert_eq!(state.holds, BTreeMap::new());
+        assert_eq!((state.held.len(), state.released, state.answering), (0, 1, 1));
     }
 
     #[test]

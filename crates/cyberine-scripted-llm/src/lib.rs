@@ -12,7 +12,7 @@
 //!
 //! let server = ScriptedServer::start(Script::parse("[[rule]]\nhold = 'gate'\ntext = 'hello'")?)?;
 //! assert!(server.base_url().starts_with("http://127.0.0.1:"));
-//! // … three clients ask; once `server.wait(…, |state| state.held == 3)` says so:
+//! // … three clients ask; once `server.wait(…, |state| state.held.len() == 3)` says so:
 //! server.release("gate");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -33,7 +33,7 @@ mod server;
 mod wire;
 
 pub use cli::run;
-pub use control::{Phase, Seen, State};
+pub use control::{Held, Phase, Seen, State};
 pub use script::{
     Escape, Fault, JudgeKind, Pattern, Program, Rule, Script, ScriptError, Stop, Texts, Tokens, ToolUse,
     UsageFault, UsageSpec, When,

@@ -33,7 +33,7 @@ pub(crate) enum Route {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Least {
     pub(crate) seen: u64,
-    pub(crate) held: u64,
+    pub(crate) held: usize,
     pub(crate) released: u64,
     pub(crate) done: u64,
     pub(crate) broken: u64,
@@ -43,7 +43,7 @@ pub(crate) struct Least {
 impl Least {
     pub(crate) fn reached(&self, state: &State) -> bool {
         state.seen >= self.seen
-            && state.held >= self.held
+            && state.held.len() >= self.held
             && state.released >= self.released
             && state.done >= self.done
             && state.broken >= self.broken
@@ -98,7 +98,7 @@ fn wait(query: Option<&str>) -> Option<Route> {
         let value: u64 = value.parse().ok()?;
         match key {
             "seen" => least.seen = value,
-            "held" => least.held = value,
+            "held" => least.held = usize::try_from(value).ok()?,
             "released" => least.released = value,
             "done" => least.done = value,
             "broken" => least.broken = value,

@@ -142,17 +142,17 @@ fn model_usage(reply: &Reply) -> Value {
 /// The real program retries what the service refuses, says so, and then fails with
 /// `subtype: "success"` and `is_error: true`.
 fn failed(reply: &Reply, status: u16, message: Option<&str>) -> Vec<Value> {
-    let (kind, text) = match status {
-        401 => ("authentication_error", "Invalid API key"),
-        402 => ("billing_error", "Credit balance is too low"),
-        429 => ("rate_limit_error", "API Error: 429 would exceed your rate limit"),
-        529 => ("overloaded_error", "API Error: 529 Overloaded"),
-        400..=499 => ("invalid_request_error", "API Error: the request was refused"),
-        _ => ("api_error", "API Error: internal server error"),
+    let (kind, retried, text) = match status {
+        401 => ("authentication_error", Some("authentication_failed"), "Invalid API key"),
+        402 => ("billing_error", None, "Credit balance is too low"),
+        429 => ("rate_limit_error", Some("rate_limit"), "API Error: 429 would exceed your rate limit"),
+        529 => ("overloaded_error", Some("overloaded"), "API Error: 529 Overloaded"),
+        400..=499 => ("invalid_request_error", None, "API Error: the request was refused"),
+        _ => ("api_error", Some("server_error"), "API Error: internal server error"),
     };
     let retry = json!({
         "type": "system", "subtype": "api_retry", "attempt": 1, "max_retries": 1, "retry_delay_ms": 1,
-        "error_status": status, "error": kind, "session_id": session_id(reply), "uuid": "r1",
+        "error_status": status, "error": retried, "session_id": session_id(reply), "uuid": "r1",
     });
     let result = json!({
         "type": "result", "subtype": "success", "is_error": true, "result": message.unwrap_or(text),
@@ -160,8 +160,7 @@ fn failed(reply: &Reply, status: u16, message: Option<&str>) -> Vec<Value> {
         "session_id": session_id(reply), "num_turns": 1, "duration_ms": 1, "duration_api_ms": 1, "total_cost_usd": 0,
         "usage": {"input_tokens": 0, "output_tokens": 0}, "modelUsage": {}, "permission_denials": [], "uuid": "u9",
     });
-    let retried = status != 402 && status != 400;
-    retried.then_some(retry).into_iter().chain([result]).collect()
+    retried.map(|_| retry).into_iter().chain([result]).collect()
 }
 
 #[cfg(test)]
