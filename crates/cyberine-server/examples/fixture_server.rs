@@ -31,7 +31,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     let server =
         Server::new("fixture", "0.1.0", tools, principal, SealKey::random()?).with_resources(resources);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
+    let ended = runtime.block_on(async {
         let stop = CancellationToken::new();
         let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
         let serving = Arc::new(server).serve_stdio(stdio, stop.clone());
@@ -41,6 +41,9 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
             _ = terminate.recv() => stop.cancel(),
         }
         serving.await.map(drop)
-    })?;
+    });
+    // What a handler left in a blocking thread does not hold up the end.
+    runtime.shutdown_background();
+    ended?;
     Ok(())
 }

@@ -6,6 +6,9 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+/// Tasks that one connection may have.
+const MAX_TASKS: usize = 1024;
+
 /// Starts tasks that may outlive the reply of one request. They end when the client cancels the
 /// request, when the server ends, or when they are done; the server waits for them at its end,
 /// for a bounded time.
@@ -33,8 +36,13 @@ impl Background {
     }
 
     /// Starts a task. It is dropped at its next await point once the request is cancelled or the
-    /// server ends: what must not stop half way belongs in the run store.
+    /// server ends: what must not stop half way belongs in the run store. Where a connection has
+    /// 1,024 tasks already, a further one is dropped at once.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        if self.tasks.len() >= MAX_TASKS {
+            tracing::warn!("a background task was dropped: {MAX_TASKS} are running");
+            return;
+        }
         let (cancel, lease) = (self.cancel.clone(), self.lease.clone());
         self.tasks.spawn(async move {
             let _ended = cancel.run_until_cancelled_owned(task).await;
@@ -69,5 +77,14 @@ mod tests {
         cancel.cancel();
         tasks.wait().await;
         assert!(tasks.is_empty());
+    }
+
+    #[tokio::test]
+    async fn tasks_are_bounded() {
+        let background = Background::new(TaskTracker::new(), CancellationToken::new());
+        for _ in 0..=MAX_TASKS {
+            background.spawn(std::future::pending());
+        }
+        assert_eq!(background.tasks.len(), MAX_TASKS);
     }
 }

@@ -1,6 +1,55 @@
 //! The rail that serves the Model Context Protocol: it carries calls to a [`ToolSet`] and reads
 //! to a [`ResourceSet`], and owns requests in flight, cancellation, progress, the auth gate and
-//! the byte streams. What a tool means it does not know.
+//! the byte streams. What a tool means it does not know, and it never touches the process's own
+//! streams unless a binary hands them over ([`StdioGuard`]).
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use cyberine_server::{Annotations, Call, CallError, Outcome, SealKey, Server, Tool, ToolResult, ToolSet};
+//! use cyberine_types::{Caller, Principal};
+//! use futures_util::future::BoxFuture;
+//! use serde_json::json;
+//! use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+//! use tokio_util::sync::CancellationToken;
+//!
+//! struct Greeter(Arc<[Tool]>);
+//!
+//! impl ToolSet for Greeter {
+//!     fn list(&self, _caller: &Caller) -> Arc<[Tool]> {
+//!         Arc::clone(&self.0)
+//!     }
+//!
+//!     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, CallError>> {
+//!         let greeting = json!({ "greeting": format!("hello, {}", call.caller) });
+//!         Box::pin(std::future::ready(Ok(Outcome::Complete(ToolResult::ok(greeting)))))
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let tool = Tool {
+//!     name: "greet",
+//!     title: "Greet",
+//!     description: "Greets whoever calls.".to_owned(),
+//!     input_schema: json!({ "type": "object", "additionalProperties": false }),
+//!     output_schema: json!({ "type": "object", "required": ["greeting"] }),
+//!     annotations: Annotations { read_only: true, destructive: false, idempotent: true, open_world: false },
+//! };
+//! let tools = Arc::new(Greeter(Arc::from([tool])));
+//! let server = Server::new("greeter", "1.0.0", tools, Principal::local("me"), SealKey::random()?);
+//!
+//! let (mut client, stream) = tokio::io::duplex(4096);
+//! let (reader, writer) = tokio::io::split(stream);
+//! client.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").await?;
+//! client.shutdown().await?;
+//! Arc::new(server).serve(reader, writer, CancellationToken::new()).await;
+//! let mut answers = String::new();
+//! client.read_to_string(&mut answers).await?;
+//! assert_eq!(answers, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
+//! # Ok(())
+//! # }
+//! ```
 #![warn(missing_docs)]
 
 mod background;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cyberine_server::Ended;
 use serde_json::{Value, json};
 
-use crate::host::{Host, WIRES, server, stateless};
+use crate::host::{Host, PATIENCE, WIRES, server, stateless};
 
 /// What a server has to end within once its client is gone. The promise is one second; a loaded
 /// machine gets another one.
@@ -161,7 +161,7 @@ fn a_server_that_is_told_to_stop_stops() {
         host.request("tools/call", json!({ "name": "slow", "arguments": { "ms": 600_000 } }));
         host.is_quiet();
         host.stop.cancel();
-        assert_eq!(host.ended().0, Ended::Stopped);
+        assert_eq!(host.finished().0, Ended::Stopped);
     }
 }
 
@@ -171,8 +171,8 @@ fn a_client_that_reads_no_more_ends_the_server() {
         let mut host = Host::start_unread(wire, server());
         host.stop_reading();
         host.send_line("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}");
-        let (ended, took, _) = host.ended();
-        assert!(matches!(ended, Ended::OutputClosed | Ended::InputClosed), "{ended:?}");
+        let (ended, took, _) = host.finished();
+        assert_eq!(ended, Ended::OutputClosed);
         assert!(took < END, "{took:?}");
     }
 }
@@ -196,15 +196,17 @@ fn flood(host: &Host) -> std::thread::JoinHandle<()> {
 /// Waits until a flood stands still because the server reads no more.
 fn stands_still(host: &Host) {
     let writer = host.writer();
-    let full = |writer: &std::fs::File| {
-        let mut fds = [rustix::event::PollFd::new(writer, rustix::event::PollFlags::OUT)];
-        let wait = rustix::event::Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
-        rustix::event::poll(&mut fds, Some(&wait)).unwrap() == 0
-    };
     let began = std::time::Instant::now();
-    while !full(&writer) {
-        assert!(began.elapsed() < crate::host::PATIENCE, "the server swallows everything");
+    while !is_full(&writer) {
+        assert!(began.elapsed() < PATIENCE, "the server swallows everything");
     }
+}
+
+/// Whether nothing can be written for a while.
+fn is_full(writer: &std::fs::File) -> bool {
+    let mut fds = [rustix::event::PollFd::new(writer, rustix::event::PollFlags::OUT)];
+    let wait = rustix::event::Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+    rustix::event::poll(&mut fds, Some(&wait)).unwrap() == 0
 }
 
 #[test]
@@ -227,27 +229,35 @@ fn a_client_that_stops_reading_holds_the_server_back_and_loses_nothing() {
 fn a_client_that_reads_nothing_and_goes_away_ends_the_server() {
     for wire in WIRES {
         let host = Host::start_unread(wire, server());
-        let flooding = flood(&host);
-        stands_still(&host);
-        // The flood holds a second handle of the same end; a socket is shut for both.
-        let writer = host.writer();
-        match wire {
-            crate::host::Wire::Socket => {
-                rustix::net::shutdown(&writer, rustix::net::Shutdown::Write).unwrap()
-            }
-            crate::host::Wire::Pipe => {
-                // A pipe ends with its last writer: the server is told to stop instead, as by a signal.
-                host.stop.cancel();
-            }
+        let mut writer = host.writer();
+        // The flags of the host's end; the server has an end of its own.
+        rustix::fs::fcntl_setfl(&writer, rustix::fs::OFlags::NONBLOCK).unwrap();
+        let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":\"{:60}\",\"method\":\"ping\"}}\n", "");
+        while !is_full(&writer) {
+            let _ = writer.write(line.as_bytes());
         }
-        let began = std::time::Instant::now();
         drop(writer);
-        let stop = host.stop.clone();
-        let (ended, _, _) = host.ended();
-        assert!(ended == Ended::InputClosed || stop.is_cancelled(), "{ended:?}");
-        assert!(began.elapsed() < END, "{:?}", began.elapsed());
-        flooding.join().unwrap();
+        let (ended, took, _) = host.ended();
+        assert_eq!(ended, Ended::InputClosed);
+        assert!(took < END, "{took:?}");
     }
+}
+
+#[test]
+fn answers_that_are_ready_together_leave_in_one_write() {
+    use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socketpair};
+    // A socket of packets: every write of the server is one packet.
+    let packets =
+        || socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+    let (from, output) = packets();
+    let mut host = Host::over(WIRES[1].pair(), (from.try_clone().unwrap(), output), server());
+    let pings: String =
+        (0..64).map(|id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n")).collect();
+    host.writer().write_all(pings.as_bytes()).unwrap();
+    let mut packet = vec![0; 1 << 20];
+    let (count, _) = recv(&from, &mut packet[..], RecvFlags::empty()).unwrap();
+    assert_eq!(packet[..count].iter().filter(|byte| **byte == b'\n').count(), 64);
+    host.close();
 }
 
 #[test]

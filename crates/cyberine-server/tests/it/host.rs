@@ -77,8 +77,12 @@ impl Host {
 
     /// A host that does not read until [`read`](Self::read).
     pub(crate) fn start_unread(wire: Wire, server: Server) -> Self {
-        let (input, to) = wire.pair();
-        let (from, output) = wire.pair();
+        Self::over(wire.pair(), wire.pair(), server)
+    }
+
+    /// The same over two directions, each with its end to read from and its end to write to.
+    pub(crate) fn over(requests: (OwnedFd, OwnedFd), answers: (OwnedFd, OwnedFd), server: Server) -> Self {
+        let ((input, to), (from, output)) = (requests, answers);
         let stop = CancellationToken::new();
         let stopped = stop.clone();
         let serving = std::thread::spawn(move || {
@@ -169,10 +173,16 @@ impl Host {
         drop(self.to.take());
     }
 
-    /// Waits for the end; gives why, how long it took, and what came before it.
+    /// Closes the server's input and waits for the end; gives why, how long it took, and what
+    /// came before it.
     pub(crate) fn ended(mut self) -> (Ended, Duration, Vec<Value>) {
-        let began = Instant::now();
         self.close();
+        self.finished()
+    }
+
+    /// As [`ended`](Self::ended), where the server ends by itself.
+    pub(crate) fn finished(self) -> (Ended, Duration, Vec<Value>) {
+        let began = Instant::now();
         let mut rest = Vec::new();
         if let Some(lines) = &self.lines {
             loop {
