@@ -91,8 +91,10 @@ fn signal_all(scope: &Scope, rows: &[Row], signal: Signal) {
         // No such group: everyone in it has ended or left it.
         let _ = rustix::process::kill_process_group(group, signal);
     }
-    // Once each: many programs take a second polite signal for an impolite one.
-    for row in rows.iter().filter(|row| scope.root != Some(row.group)) {
+    // Politely once each, since many programs take a second signal for an impolite one. Killing is
+    // repeated: what was in the group when the table was read may have left it since.
+    let is_told = |row: &&Row| signal == Signal::KILL || scope.root != Some(row.group);
+    for row in rows.iter().filter(is_told) {
         // One that ended meanwhile is what was wanted; one that may not be signalled is found
         // again by the next look and reported as left.
         let _ = send(row.process, signal);

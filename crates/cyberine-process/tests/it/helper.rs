@@ -1,0 +1,139 @@
+//! This binary, run again as another process.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use cyberine_process::{KillReport, Spawn, enter_session, find_marked, kill_below, kill_marked, take_stdin};
+
+use crate::{block_on, environment, eventually, is_gone, is_reaped, python, read_line, script, start};
+
+pub(crate) const ROLE: &str = "CYBERINE_PROCESS_TEST_ROLE";
+
+pub(crate) fn args() -> Vec<OsString> {
+    ["--exact", "helper::plays_its_role", "--nocapture"].map(OsString::from).to_vec()
+}
+
+/// Runs a role to its end, with `variables` in its environment.
+pub(crate) fn run(role: &str, variables: &[(&str, &str)]) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let output = command.args(args()).env(ROLE, role).envs(variables.iter().copied()).output().unwrap();
+    let Output { status, stdout, stderr } = &output;
+    let text = String::from_utf8_lossy(stdout);
+    assert!(
+        status.success() && text.contains("role played"),
+        "{role}: {status}\n{text}\n{}",
+        String::from_utf8_lossy(stderr)
+    );
+}
+
+/// Does nothing in an ordinary test run.
+#[test]
+fn plays_its_role() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    match role.as_str() {
+        "runner" => runner(),
+        "short runner" => return,
+        "subreaper" => subreaper(),
+        "kill its own mark" => kill_its_own_mark(),
+        _ => panic!("no such role: {role}"),
+    }
+    println!("role played");
+}
+
+/// Holds the lock it was given and one child, until it is killed.
+fn runner() {
+    enter_session().unwrap();
+    let _lock = File::from(take_stdin().unwrap());
+    let me = std::process::id();
+    let leads = rustix::process::getsid(None).unwrap().as_raw_nonzero().get().cast_unsigned() == me;
+    let environment = environment().marked(&std::env::var("TEST_RUN").unwrap());
+    let sleep = Spawn { args: vec!["1000".into()], ..Spawn::new("sleep", environment, "/") };
+    block_on(async {
+        let sleeper = start(sleep);
+        println!("\nrunner {me} leads={leads} child={}", sleeper.pid().unwrap());
+        std::future::pending::<()>().await;
+    });
+}
+
+/// Forks twice and opens a session each time, so that neither parentage nor group nor session
+/// leads back; then writes the pid of what is left running.
+const HIDE: &str = r#"
+import os, sys, time
+def hide(clear):
+    r, w = os.pipe()
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                os.write(w, str(os.getpid()).encode())
+                os.close(w)
+                os.closerange(0, 3)
+                if clear:
+                    os.execve("/bin/sleep", ["sleep", "1000"], {})
+                os.execvp("sleep", ["sleep", "1000"])
+            os._exit(0)
+        os.wait()
+        os._exit(0)
+    os.close(w)
+    os.wait()
+    return int(os.read(r, 20))
+print(*[hide(clear == "clear") for clear in sys.argv[1:]], flush=True)
+time.sleep(1000)
+"#;
+
+fn hiding(how: &[&str]) -> Spawn {
+    let mut spawn = python(HIDE);
+    spawn.args.extend(how.iter().map(OsString::from));
+    spawn.environment = spawn.environment.marked("subreaper-test");
+    spawn.grace = Duration::from_millis(50);
+    spawn
+}
+
+fn subreaper() {
+    let _ = enter_session();
+    cyberine_process::become_subreaper().unwrap();
+    block_on(async {
+        let mut sibling = start(hiding(&["keep"]));
+        let sibling_hidden: u32 = read_line(&mut sibling).await.parse().unwrap();
+
+        let mut child = start(hiding(&["keep", "keep", "keep"]));
+        let hidden: Vec<u32> = numbers(&read_line(&mut child).await);
+        assert_eq!(child.kill_tree().await, KillReport { killed: 4, left: 0 });
+        assert!(hidden.iter().all(|pid| is_reaped(*pid)), "what was adopted is reaped");
+        assert!(is_reaped(child.pid().unwrap()));
+        assert!(!is_gone(sibling_hidden) && !is_gone(sibling.pid().unwrap()), "the sibling's tree is spared");
+
+        // What even clears its environment is still below the subreaper.
+        let mut child = start(hiding(&["clear"]));
+        let cleared: u32 = read_line(&mut child).await.parse().unwrap();
+        child.kill_tree().await;
+        assert!(!is_gone(cleared), "nothing links it to the child");
+        let report = kill_below("subreaper-test", Duration::from_secs(5));
+        assert_eq!(report, KillReport { killed: 3, left: 0 });
+        assert!([cleared, sibling_hidden].into_iter().all(is_reaped));
+        assert_eq!(find_marked("subreaper-test"), []);
+
+        // A child of ours that ended is for its owner to reap, whoever reaps adopted ones.
+        let mut short = start(script("exit 3"));
+        eventually("it ended", || is_gone(short.pid().unwrap())).await;
+        assert_eq!(kill_below("subreaper-test", Duration::from_secs(5)), KillReport::default());
+        assert_eq!(short.finish().await.unwrap().status.code(), Some(3));
+    });
+}
+
+fn numbers(line: &str) -> Vec<u32> {
+    line.split_whitespace().map(|word| word.parse().unwrap()).collect()
+}
+
+/// Carries the mark it kills by, as a server does that was started by a tool of the run.
+fn kill_its_own_mark() {
+    let run = std::env::var("CYBERINE_RUN").unwrap();
+    let mut sleeper = Command::new("sleep").arg("1000").spawn().unwrap();
+    let found: Vec<u32> = find_marked(&run).iter().map(|process| process.pid()).collect();
+    assert!(found == [sleeper.id()], "{found:?}");
+    assert_eq!(kill_marked(&run, Duration::from_secs(5)), KillReport { killed: 1, left: 0 });
+    assert!(!sleeper.wait().unwrap().success());
+}
