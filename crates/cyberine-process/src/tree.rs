@@ -49,6 +49,10 @@ pub struct KillReport {
 
 /// Which processes a kill is about. Never this process and never its ancestors.
 #[derive(Debug, Clone, Default)]
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "without `/proc` only the root's group is known")
+)]
 pub(crate) struct Scope {
     /// A child of ours that has not been reaped, so that its pid and its group are its own.
     root: Option<u32>,
