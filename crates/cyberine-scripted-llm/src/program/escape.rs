@@ -1,7 +1,7 @@
 //! A process that gets away: what a provider's tool does that daemonises itself.
 
 use std::ffi::OsStr;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -14,12 +14,13 @@ const SLEEP: Duration = Duration::from_secs(600);
 pub(crate) const ARGUMENT: &str = "escape";
 
 /// Starts a process in a session of its own, which starts another in yet another session and
-/// ends. Returns the pid of the one that sleeps.
+/// ends. Returns the pid of the one that sleeps, once it is outside.
 pub(super) fn leave_behind(escape: Escape) -> std::io::Result<u32> {
     let mut first = spawn(OsStr::new("1"), escape, Stdio::piped())?;
     let mut pid = String::new();
-    if let Some(mut stderr) = first.stderr.take() {
-        stderr.read_to_string(&mut pid)?;
+    if let Some(stderr) = first.stderr.take() {
+        // One line, not all: the sleeper holds the other end for as long as it sleeps.
+        BufReader::new(stderr).read_line(&mut pid)?;
     }
     first.wait()?;
     pid.trim()
@@ -27,13 +28,13 @@ pub(super) fn leave_behind(escape: Escape) -> std::io::Result<u32> {
         .map_err(|_| std::io::Error::other(format!("the process outside said `{}`", pid.trim())))
 }
 
-/// Runs in the escaping processes: the first starts the second, the second sleeps.
+/// Runs in the escaping processes: the first starts the second, the second says its pid and sleeps.
 pub(crate) fn sleep_outside(depth: &str, stderr: &mut dyn Write) -> std::io::Result<()> {
     rustix::process::setsid()?;
     if depth == "1" {
-        let second = spawn(OsStr::new("2"), Escape::HoldingStdout, Stdio::null())?;
-        return writeln!(stderr, "{}", second.id());
+        return spawn(OsStr::new("2"), Escape::HoldingStdout, Stdio::inherit()).map(drop);
     }
+    writeln!(stderr, "{}", std::process::id())?;
     std::thread::sleep(SLEEP);
     Ok(())
 }
