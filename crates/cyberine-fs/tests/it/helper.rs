@@ -11,7 +11,24 @@ const ROLE: &str = "CYBERINE_FS_TEST_ROLE";
 const PLACE: &str = "CYBERINE_FS_TEST_PLACE";
 
 pub(crate) fn command(role: &str, place: &Path) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    dress(Command::new(std::env::current_exe().unwrap()), role, place)
+}
+
+/// The same, while strace makes the system calls of `inject` fail or kill; `None` where there is
+/// no strace or it may not trace.
+pub(crate) fn traced(inject: &str, role: &str, place: &Path) -> Option<Command> {
+    let usable = Command::new("strace").args(["-o", "/dev/null", "true"]).output();
+    if !usable.is_ok_and(|output| output.status.success()) {
+        println!("skipped: there is no strace here, or it may not trace");
+        return None;
+    }
+    let mut command = Command::new("strace");
+    command.args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("inject={inject}")]);
+    command.arg(std::env::current_exe().unwrap());
+    Some(dress(command, role, place))
+}
+
+fn dress(mut command: Command, role: &str, place: &Path) -> Command {
     command.args(["--exact", "helper::plays_its_role", "--nocapture"]);
     command.env(ROLE, role).env(PLACE, place).stdin(Stdio::piped()).stdout(Stdio::piped());
     command
@@ -45,6 +62,8 @@ fn plays_its_role() {
         }
         "write under umask 000" => write_under(place, 0o000),
         "write under umask 777" => write_under(place, 0o777),
+        "replace three times" => replace_three_times(place),
+        "report what fails" => report_what_fails(place),
         "watch without descriptors" => watch_without_descriptors(place),
         _ => panic!("no such role: {role}"),
     }
@@ -79,4 +98,27 @@ fn watch_without_descriptors(place: &Path) {
     let waited = started.elapsed();
     assert_eq!(wake, Wake::Elapsed);
     assert!(waited >= Duration::from_millis(450) && waited < Duration::from_secs(5), "{waited:?}");
+}
+
+/// Acknowledges each replacement once it is durable.
+fn replace_three_times(place: &Path) {
+    let home = PrivateDir::open_or_create(place).unwrap();
+    for number in 1..=3_u8 {
+        home.replace("state", &[b'0' + number; 5000], Durability::Durable).unwrap();
+        println!("\nacknowledged {number}");
+    }
+}
+
+/// Says what becomes of each kind of operation while the system is made to fail.
+fn report_what_fails(place: &Path) {
+    let home = PrivateDir::open_or_create(place).unwrap();
+    let outcomes = [
+        home.replace("state", b"new", Durability::Durable).err(),
+        home.append("log", b"new\n", Durability::Durable).err(),
+        home.try_lock("lock").err(),
+        home.is_locked("lock").err(),
+    ];
+    for outcome in outcomes {
+        println!("\noutcome {outcome:?}");
+    }
 }

@@ -8,6 +8,7 @@
     reason = "tests start their own helpers, may panic, and say why they skip"
 )]
 
+mod faults;
 mod files;
 mod helper;
 mod locks;
