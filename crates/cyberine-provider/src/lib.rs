@@ -29,6 +29,8 @@ mod child_provider;
 mod claude_cli;
 mod command;
 mod config;
+#[cfg(feature = "contract")]
+pub mod contract;
 mod cost;
 mod error;
 mod fault;

@@ -3,6 +3,8 @@
 //! A [`Wire`] knows one provider's stream and nothing else. [`Session`] adds what holds for every
 //! wire: safe text, a bound on the answer, its cost, and that success needs an answer.
 
+use cyberine_types::Billing;
+
 use crate::cost::{Counted, Tariff};
 use crate::error::TurnError;
 use crate::port::{StopReason, ToolCall, TurnEvent};
@@ -114,12 +116,13 @@ pub(crate) struct Session {
     answer: Answer,
     tariff: Tariff,
     calls: usize,
+    counted: bool,
 }
 
 impl Session {
     /// A session over `wire` whose answer may have `limit` bytes.
     pub(crate) fn new(wire: Box<dyn Wire>, limit: usize, edges: Edges, tariff: Tariff) -> Self {
-        Self { wire, answer: Answer::new(limit, edges), tariff, calls: 0 }
+        Self { wire, answer: Answer::new(limit, edges), tariff, calls: 0, counted: false }
     }
 
     /// Takes the next bytes. Events in `out` count, also beside an error.
@@ -145,6 +148,10 @@ impl Session {
         let mut read = Vec::new();
         let outcome = self.wire.finish(end, &mut read);
         self.take(read, out)?;
+        if !self.counted && self.tariff.billing != Billing::Metered {
+            // Nothing was counted, and still the cost is known.
+            out.push(TurnEvent::Usage(self.tariff.apply(Counted::default())));
+        }
         match outcome? {
             StopReason::EndTurn if self.answer.blank => Err(TurnError::Empty),
             StopReason::ToolUse if self.calls == 0 => {
@@ -166,7 +173,10 @@ impl Session {
                     self.calls += 1;
                     out.push(TurnEvent::ToolCall(call));
                 }
-                WireEvent::Usage(counted) => out.push(TurnEvent::Usage(self.tariff.apply(counted))),
+                WireEvent::Usage(counted) => {
+                    self.counted = true;
+                    out.push(TurnEvent::Usage(self.tariff.apply(counted)));
+                }
             }
         }
         Ok(())

@@ -1,0 +1,222 @@
+//! What every provider must do, as one suite: run it against an adapter and whatever stands behind
+//! it, be that a fixture, a scripted server or a real model.
+//!
+//! ```no_run
+//! # use std::sync::Arc;
+//! # use cyberine_provider::contract::{self, Fixture, Scenario};
+//! # use cyberine_provider::{Provider, Turn};
+//! struct Local(Arc<dyn Provider>, Turn);
+//!
+//! impl Fixture for Local {
+//!     fn provider(&mut self, scenario: Scenario) -> Option<Arc<dyn Provider>> {
+//!         matches!(scenario, Scenario::Answers | Scenario::Talks).then(|| Arc::clone(&self.0))
+//!     }
+//!     fn turn(&self) -> Turn {
+//!         self.1.clone()
+//!     }
+//! }
+//!
+//! # async fn check(fixture: &mut Local) {
+//! let checked = contract::check(fixture).await;
+//! assert_eq!(checked, [Scenario::Answers, Scenario::Talks]);
+//! # }
+//! ```
+#![expect(clippy::panic, reason = "a check that fails is a test that fails")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cyberine_types::Usage;
+use futures_util::StreamExt;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::TurnError;
+use crate::port::{Provider, StopReason, Turn, TurnEvent};
+
+/// What stands behind a provider in one check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scenario {
+    /// It answers in a few words and ends.
+    Answers,
+    /// It begins to answer and goes on for longer than the checks last.
+    Talks,
+    /// It takes the question and says nothing.
+    Silent,
+    /// It reports success without an answer.
+    Empty,
+    /// It begins to answer and breaks off without its end.
+    Cut,
+    /// It does not accept the credential.
+    Unauthorized,
+    /// Its account cannot pay.
+    Unpaid,
+    /// It limits the rate and asks for a wait.
+    Limited,
+    /// It is overloaded.
+    Overloaded,
+    /// It is not there.
+    Absent,
+}
+
+impl Scenario {
+    /// Every scenario, in the order of the checks.
+    pub const ALL: [Self; 10] = [
+        Self::Answers,
+        Self::Talks,
+        Self::Silent,
+        Self::Empty,
+        Self::Cut,
+        Self::Unauthorized,
+        Self::Unpaid,
+        Self::Limited,
+        Self::Overloaded,
+        Self::Absent,
+    ];
+}
+
+/// A place where providers can be had in the state a check needs.
+pub trait Fixture {
+    /// A provider in `scenario`; `None` where this fixture cannot show it.
+    fn provider(&mut self, scenario: Scenario) -> Option<Arc<dyn Provider>>;
+
+    /// A turn to take; the checks replace its limits.
+    fn turn(&self) -> Turn;
+
+    /// The answer to expect in [`Scenario::Answers`], where it is known.
+    fn answer(&self) -> Option<String> {
+        None
+    }
+
+    /// Whether tokens are counted.
+    fn counts_tokens(&self) -> bool {
+        true
+    }
+}
+
+/// How long anything may take that is not supposed to wait.
+const PROMPT: Duration = Duration::from_secs(60);
+/// The limit that is waited for.
+const SHORT: Duration = Duration::from_millis(400);
+
+/// Runs every check the fixture can show, and says which those were.
+///
+/// # Panics
+///
+/// Where the provider breaks the contract: this is a test.
+pub async fn check(fixture: &mut dyn Fixture) -> Vec<Scenario> {
+    let mut checked = Vec::new();
+    for scenario in Scenario::ALL {
+        let Some(provider) = fixture.provider(scenario) else { continue };
+        match scenario {
+            Scenario::Answers => check_answers(fixture, &*provider).await,
+            Scenario::Talks => check_talks(fixture, &*provider).await,
+            Scenario::Silent => check_silent(fixture, &*provider).await,
+            failing => check_failure(fixture, &*provider, failing).await,
+        }
+        checked.push(scenario);
+    }
+    checked
+}
+
+async fn check_answers(fixture: &dyn Fixture, provider: &dyn Provider) {
+    let taken = take(provider, fixture.turn()).await;
+    assert_eq!(taken.end, Some(Ok(StopReason::EndTurn)), "an answer ends well");
+    assert!(!taken.text.trim().is_empty(), "an answer has text");
+    if let Some(expected) = fixture.answer() {
+        assert_eq!(taken.text, expected, "the pieces are the answer, in order");
+    }
+    if fixture.counts_tokens() {
+        let usage = taken.usage.unwrap_or_default();
+        assert!(usage.input > 0 && usage.output > 0, "tokens are counted: {usage:?}");
+    }
+
+    let mut tight = fixture.turn();
+    tight.limits.answer_bytes = 1;
+    let taken = take(provider, tight).await;
+    assert_eq!(taken.end, Some(Err(TurnError::TooLong { limit: 1 })), "the bound on the answer holds");
+    assert!(taken.text.len() <= 1, "nothing beyond the bound is handed over");
+
+    let cancelled = CancellationToken::new();
+    cancelled.cancel();
+    let taken = take_until(provider, fixture.turn(), &cancelled, |_| false).await;
+    assert_eq!(taken, Taken { end: Some(Err(TurnError::Cancelled)), ..Taken::default() }, "nothing is begun");
+}
+
+async fn check_talks(fixture: &dyn Fixture, provider: &dyn Provider) {
+    let cancel = CancellationToken::new();
+    let taken = take_until(provider, fixture.turn(), &cancel, |text| !text.is_empty()).await;
+    assert_eq!(taken.end, Some(Err(TurnError::Cancelled)), "a cancelled turn says so");
+    assert!(!taken.text.is_empty(), "text comes before the end");
+
+    let mut short = fixture.turn();
+    short.limits.wall = SHORT;
+    let taken = take(provider, short).await;
+    assert_eq!(taken.end, Some(Err(TurnError::WallTimeout { limit: SHORT })), "the wall limit holds");
+}
+
+async fn check_silent(fixture: &dyn Fixture, provider: &dyn Provider) {
+    let mut short = fixture.turn();
+    short.limits.idle = SHORT;
+    let taken = take(provider, short).await;
+    let end = Some(Err(TurnError::IdleTimeout { limit: SHORT }));
+    assert_eq!(taken, Taken { end, ..Taken::default() }, "the idle limit holds");
+}
+
+async fn check_failure(fixture: &dyn Fixture, provider: &dyn Provider, scenario: Scenario) {
+    let taken = take(provider, fixture.turn()).await;
+    let Some(Err(error)) = taken.end else { panic!("{scenario:?} ended with {:?}", taken.end) };
+    let expected = match scenario {
+        Scenario::Empty => "empty",
+        Scenario::Cut => "cut",
+        Scenario::Unauthorized => "auth",
+        Scenario::Unpaid => "billing",
+        Scenario::Limited => "rate-limit",
+        Scenario::Overloaded => "overloaded",
+        Scenario::Absent => "unreachable",
+        Scenario::Answers | Scenario::Talks | Scenario::Silent => "no failure",
+    };
+    assert_eq!(error.code(), expected, "{scenario:?}: {error}");
+    if let TurnError::RateLimited { retry_after, .. } = error {
+        assert!(retry_after.is_some(), "the wait that is asked for is handed on");
+    }
+}
+
+/// A turn read to its end.
+#[derive(Debug, Default, PartialEq)]
+struct Taken {
+    text: String,
+    usage: Option<Usage>,
+    end: Option<Result<StopReason, TurnError>>,
+}
+
+async fn take(provider: &dyn Provider, turn: Turn) -> Taken {
+    take_until(provider, turn, &CancellationToken::new(), |_| false).await
+}
+
+/// Takes a turn, and cancels it once its text satisfies `enough`.
+async fn take_until(
+    provider: &dyn Provider,
+    turn: Turn,
+    cancel: &CancellationToken,
+    enough: fn(&str) -> bool,
+) -> Taken {
+    let mut stream = provider.turn(turn, cancel.clone());
+    let mut taken = Taken::default();
+    loop {
+        let next = tokio::time::timeout(PROMPT, stream.next()).await;
+        let Ok(next) = next else { panic!("nothing came for {PROMPT:?} after {taken:?}") };
+        assert!(taken.end.is_none() || next.is_none(), "{next:?} came after the end of {taken:?}");
+        match next {
+            None => return taken,
+            Some(Ok(TurnEvent::Text(text))) => taken.text.push_str(&text),
+            Some(Ok(TurnEvent::Retract)) => taken.text.clear(),
+            Some(Ok(TurnEvent::Usage(usage))) => taken.usage = Some(usage),
+            Some(Ok(TurnEvent::ToolCall(_))) => {}
+            Some(Ok(TurnEvent::Stop(stop))) => taken.end = Some(Ok(stop)),
+            Some(Err(error)) => taken.end = Some(Err(error)),
+        }
+        if enough(&taken.text) {
+            cancel.cancel();
+        }
+    }
+}

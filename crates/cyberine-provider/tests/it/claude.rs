@@ -1,0 +1,121 @@
+//! A program that behaves like `claude`, as the recordings have it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use cyberine_process::find_marked;
+use cyberine_provider::{Limits, TurnError};
+use cyberine_types::{Billing, CostBasis};
+use serde_json::{Value, json};
+
+use crate::support::{KEY, Taken, block_on, limited, provider, script, take, turn};
+
+const INIT: &str = r#"{"type":"system","subtype":"init","model":"claude-sample-1","apiKeySource":"none"}"#;
+const DELTA: &str = r#"{"type":"stream_event","event":{"type":"content_block_delta","delta":{"type":"text_delta","text":"Hel"}}}"#;
+const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"Hello","total_cost_usd":0.5,"usage":{"input_tokens":3,"output_tokens":2}}"#;
+const UNAUTHORIZED: &str = r#"{"type":"system","subtype":"api_retry","attempt":1,"error_status":401,"error":"authentication_failed"}"#;
+const LIMITED: &str =
+    r#"{"type":"system","subtype":"api_retry","attempt":1,"error_status":429,"error":"rate_limit"}"#;
+
+/// A stand-in that writes down what it was given, prints `lines` and then does `end`.
+pub(crate) fn stand_in(directory: &Path, lines: &[&str], end: &str) -> Value {
+    let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    std::fs::write(directory.join("lines"), lines).unwrap();
+    let here = directory.to_str().unwrap();
+    let text = format!(
+        "#!/bin/sh\nenv > {here}/env\nfor arg; do echo \"$arg\"; done > {here}/args\ncat > {here}/prompt\ncat {here}/lines\n{end}\n"
+    );
+    json!({ "kind": "claude-cli", "program": script(directory, "claude", &text) })
+}
+
+fn run(lines: &[&str], end: &str) -> Taken {
+    let scratch = tempfile::tempdir().unwrap();
+    let provider = provider(stand_in(scratch.path(), lines, end));
+    block_on(async {
+        take(&provider, limited("x", |limits: &mut Limits| limits.idle = Duration::from_secs(1))).await
+    })
+}
+
+fn read(directory: &Path, name: &str) -> String {
+    std::fs::read_to_string(directory.join(name)).unwrap()
+}
+
+#[test]
+fn a_session_is_started_bare_and_its_prompt_goes_by_its_input() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut config = stand_in(scratch.path(), &[INIT, DELTA, RESULT], "");
+    config["model"] = json!("-opus");
+    let mut asked = turn("-p is a prompt");
+    asked.output_schema = Some(json!({ "type": "object" }));
+    let provider = provider(config);
+    let taken = block_on(async { take(&provider, asked).await });
+
+    assert_eq!((taken.code(), taken.text.as_str()), ("ok", "Hello"));
+    assert_eq!(provider.info().billing, Billing::Subscription);
+    let usage = taken.usage.unwrap();
+    assert_eq!((usage.input, usage.output, usage.basis), (3, 2, CostBasis::Included));
+    assert_eq!(read(scratch.path(), "prompt"), "-p is a prompt");
+    let expected = concat!(
+        "-p\n--output-format\nstream-json\n--setting-sources\n\n--strict-mcp-config\n--no-session-persistence\n",
+        "--include-partial-messages\n--tools\n\n--model=-opus\n--json-schema={\"type\":\"object\"}\n--verbose\n",
+    );
+    assert_eq!(read(scratch.path(), "args"), expected);
+    let environment = read(scratch.path(), "env");
+    assert!(!environment.contains("ANTHROPIC") && !environment.contains("stray"), "{environment}");
+}
+
+#[test]
+fn a_key_reaches_the_program_only_where_it_is_configured_and_then_it_is_charged() {
+    let scratch = tempfile::tempdir().unwrap();
+    let keyed = INIT.replace("none", "ANTHROPIC_API_KEY");
+    let mut config = stand_in(scratch.path(), &[&keyed, RESULT], "");
+    config["api_key_env"] = json!("TEST_KEY");
+    config["tools"] = json!(["Read", "Grep"]);
+    let provider = provider(config);
+    assert_eq!(provider.info().billing, Billing::Metered);
+    let usage = block_on(async { take(&provider, turn("x")).await.usage.unwrap() });
+    assert_eq!((usage.usd.unwrap().micros(), usage.basis), (500_000, CostBasis::Reported));
+    assert!(read(scratch.path(), "env").contains(&format!("ANTHROPIC_API_KEY={KEY}\n")));
+    let args = read(scratch.path(), "args");
+    assert!(
+        args.contains("--tools\nRead,Grep\n--permission-mode\nplan\n--permission-prompts\nnone\n"),
+        "{args}"
+    );
+}
+
+#[test]
+fn a_refused_key_ends_the_turn_at_once() {
+    block_on(async {
+        let scratch = tempfile::tempdir().unwrap();
+        let provider = provider(stand_in(scratch.path(), &[INIT, UNAUTHORIZED], "sleep 600"));
+        let asked = turn("x");
+        let mark = asked.mark.clone();
+        assert_eq!(take(&provider, asked).await.code(), "auth");
+        assert_eq!(find_marked(&mark), []);
+    });
+}
+
+#[test]
+fn a_silence_after_a_complaint_is_the_complaint() {
+    assert_eq!(run(&[INIT, LIMITED], "sleep 600").code(), "rate-limit");
+    let limit = Duration::from_secs(1);
+    assert_eq!(
+        run(&[INIT, LIMITED, DELTA.replace("content_block_delta", "message_start").as_str()], "sleep 600")
+            .outcome,
+        Err(TurnError::IdleTimeout { limit })
+    );
+}
+
+#[test]
+fn a_result_counts_although_the_program_never_ends() {
+    let taken = run(&[INIT, RESULT], "exec sleep 600");
+    assert_eq!((taken.code(), taken.text.as_str()), ("ok", "Hello"));
+}
+
+#[test]
+fn without_a_result_nothing_is_an_answer() {
+    assert_eq!(run(&[INIT, DELTA], "exit 0").code(), "cut");
+    assert_eq!(run(&[], "exit 0").code(), "empty");
+    let taken = run(&[INIT], "echo 'unknown option' >&2; exit 1");
+    assert_eq!(taken.error(), "the program ended with exit status: 1: unknown option");
+}

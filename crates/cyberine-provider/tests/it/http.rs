@@ -1,0 +1,185 @@
+//! What is sent, and what an answer becomes.
+
+use cyberine_provider::{Message, Role, StopReason, ToolCall, ToolSpec, TurnEvent};
+use cyberine_types::{Billing, CostBasis, Usage, Usd};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::server::{Server, Step};
+use crate::support::{KEY, block_on, provider, take, take_with, turn};
+
+pub(crate) fn openai(server: &Server) -> Value {
+    json!({ "kind": "openai", "base_url": format!("{}/v1/", server.url()), "model": "m", "api_key_env": "TEST_KEY" })
+}
+
+pub(crate) fn anthropic(server: &Server) -> Value {
+    json!({ "kind": "anthropic", "base_url": server.url(), "model": "m", "api_key_env": "TEST_KEY" })
+}
+
+pub(crate) fn chat(texts: &[&str]) -> String {
+    let mut stream = String::new();
+    for text in texts {
+        stream +=
+            &format!("data: {}\n\n", json!({ "choices": [{ "index": 0, "delta": { "content": text } }] }));
+    }
+    stream
+}
+
+pub(crate) const CHAT_END: &str = concat!(
+    "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n",
+    "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":5}}\n\n",
+    "data: [DONE]\n\n",
+);
+
+#[test]
+fn a_chat_completion_is_asked_for_and_read() {
+    block_on(async {
+        let stream = chat(&["Hello ", "wörld"]) + CHAT_END;
+        let server = Server::streaming(vec![Step::OneByOne(stream.into_bytes()), Step::Hang]).await;
+        let mut config = openai(&server);
+        config["prices"] = json!({ "input_usd_per_mtok": 1.0, "output_usd_per_mtok": 2.0 });
+        config["billing"] = json!("metered");
+        let mut asked = turn("-why?");
+        asked.messages.insert(0, Message { role: Role::System, text: "be brief".to_owned() });
+        asked.output_schema = Some(json!({ "type": "object" }));
+        asked.tools = vec![ToolSpec {
+            name: "t".into(),
+            description: "d".into(),
+            input_schema: json!({ "type": "object" }),
+        }];
+        let taken = take(&provider(config), asked).await;
+
+        let cost = Usage { usd: Some(Usd::from_micros(20)), basis: CostBasis::Computed, ..Usage::default() };
+        assert_eq!(taken.outcome, Ok(StopReason::EndTurn));
+        assert_eq!(taken.text, "Hello wörld");
+        assert_eq!(taken.usage, Some(Usage { input: 10, output: 5, ..cost }));
+
+        let requests = server.requests();
+        assert_eq!(requests.len(), 1);
+        let head = &requests[0].head;
+        assert!(head.starts_with("post /v1/chat/completions http/1.1\r\n"), "{head}");
+        assert!(head.contains(&format!("\r\nauthorization: bearer {KEY}\r\n")), "{head}");
+        assert!(!head.contains("accept-encoding"), "{head}");
+        assert_eq!(
+            requests[0].body,
+            json!({
+                "model": "m",
+                "messages": [
+                    { "role": "system", "content": "be brief" },
+                    { "role": "user", "content": "-why?" },
+                ],
+                "stream": true,
+                "stream_options": { "include_usage": true },
+                "max_tokens": 8192,
+                "tools": [{ "type": "function", "function": {
+                    "name": "t", "description": "d", "parameters": { "type": "object" },
+                } }],
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": { "name": "answer", "schema": { "type": "object" } },
+                },
+            })
+        );
+    });
+}
+
+#[test]
+fn a_message_is_asked_for_and_read() {
+    block_on(async {
+        let stream = concat!(
+            "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"model\":\"scripted/demo\",",
+            "\"usage\":{\"input_tokens\":3,\"output_tokens\":1}}}\n\n",
+            "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",",
+            "\"id\":\"t1\",\"name\":\"look\",\"input\":{}}}\n\n",
+            "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"input_json_delta\",",
+            "\"partial_json\":\"{\\\"a\\\"\"}}\n\n",
+            "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"input_json_delta\",",
+            "\"partial_json\":\":1}\"}}\n\n",
+            "data: {\"type\":\"content_block_stop\",\"index\":0}\n\n",
+            "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"tool_use\"},\"usage\":{\"output_tokens\":9}}\n\n",
+            "data: {\"type\":\"message_stop\"}\n\n",
+        );
+        let server = Server::streaming(vec![Step::OneByOne(stream.into()), Step::Hang]).await;
+        let mut config = anthropic(&server);
+        config["max_tokens"] = json!(64);
+        let mut asked = turn("why?");
+        asked.messages.insert(0, Message { role: Role::System, text: "be brief".to_owned() });
+        let taken = take(&provider(config), asked).await;
+
+        assert_eq!(taken.outcome, Ok(StopReason::ToolUse));
+        assert_eq!(
+            taken.calls,
+            [ToolCall { id: "t1".into(), name: "look".into(), arguments: json!({ "a": 1 }) }]
+        );
+        // The server says itself that no model was called.
+        let cost = Usage { usd: Some(Usd::ZERO), basis: CostBasis::Scripted, ..Usage::default() };
+        assert_eq!(taken.usage, Some(Usage { input: 3, output: 9, ..cost }));
+
+        let request = &server.requests()[0];
+        assert!(request.head.starts_with("post /v1/messages http/1.1\r\n"), "{}", request.head);
+        assert!(request.head.contains(&format!("\r\nx-api-key: {KEY}\r\n")), "{}", request.head);
+        assert!(request.head.contains("\r\nanthropic-version: 2023-06-01\r\n"), "{}", request.head);
+        assert_eq!(
+            request.body,
+            json!({
+                "model": "m",
+                "max_tokens": 64,
+                "messages": [{ "role": "user", "content": "why?" }],
+                "stream": true,
+                "system": "be brief",
+            })
+        );
+    });
+}
+
+#[test]
+fn parallel_tool_calls_are_put_together() {
+    block_on(async {
+        let call = |index: u32, more: Value| {
+            let mut delta = json!({ "index": index });
+            delta.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            format!("data: {}\n\n", json!({ "choices": [{ "delta": { "tool_calls": [delta] } }] }))
+        };
+        let stream = [
+            call(0, json!({ "id": "a", "function": { "name": "one", "arguments": "" } })),
+            call(1, json!({ "id": "b", "function": { "name": "two", "arguments": "{\"x\":" } })),
+            call(1, json!({ "function": { "arguments": "[1]}" } })),
+            "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n"
+                .to_owned(),
+        ];
+        let server = Server::streaming(vec![Step::Send(stream.concat().into_bytes())]).await;
+        let taken = take(&provider(openai(&server)), turn("x")).await;
+        assert_eq!(taken.outcome, Ok(StopReason::ToolUse));
+        let one = ToolCall { id: "a".into(), name: "one".into(), arguments: json!({}) };
+        let two = ToolCall { id: "b".into(), name: "two".into(), arguments: json!({ "x": [1] }) };
+        assert_eq!(taken.calls, [one, two]);
+    });
+}
+
+#[test]
+fn text_is_handed_over_as_it_comes() {
+    block_on(async {
+        let server =
+            Server::streaming(vec![Step::Send(chat(&["first\u{1b}[1m"]).into_bytes()), Step::Hang]).await;
+        let cancel = CancellationToken::new();
+        let taken = take_with(&provider(openai(&server)), turn("x"), cancel.clone(), |event| {
+            assert_eq!(*event, TurnEvent::Text("first".to_owned()));
+            cancel.cancel();
+        })
+        .await;
+        assert_eq!((taken.code(), taken.text.as_str()), ("cancelled", "first"));
+        // A server that is still writing learns of it by the closed connection.
+        server.left().await;
+    });
+}
+
+#[test]
+fn loopback_is_free_and_says_so() {
+    block_on(async {
+        let server = Server::streaming(vec![Step::Send((chat(&["a"]) + CHAT_END).into_bytes())]).await;
+        let provider = provider(openai(&server));
+        assert_eq!(provider.info().billing, Billing::Free);
+        let usage = take(&provider, turn("x")).await.usage.unwrap();
+        assert_eq!((usage.usd, usage.basis), (Some(Usd::ZERO), CostBasis::Included));
+    });
+}

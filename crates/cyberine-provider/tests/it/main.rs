@@ -1,0 +1,11 @@
+//! Providers against real sockets and real processes.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop where it stands")]
+
+mod claude;
+mod command;
+mod config;
+mod contract;
+mod http;
+mod http_faults;
+mod server;
+mod support;
