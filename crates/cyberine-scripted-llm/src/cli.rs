@@ -106,7 +106,7 @@ fn perform(command: Command) -> Result<ExitCode, Failure> {
             if let Some(options) = &mut request.claude {
                 options.cwd = std::env::current_dir()?.to_string_lossy().into_owned();
             }
-            writeln!(std::io::stderr(), "{LABEL}")?;
+            say_label();
             let (mut stdin, mut stdout, mut stderr) =
                 (std::io::stdin().lock(), std::io::stdout().lock(), std::io::stderr());
             let mut streams = Streams { stdin: &mut stdin, stdout: &mut stdout, stderr: &mut stderr };
@@ -116,10 +116,15 @@ fn perform(command: Command) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Says what this is. A standard error that is closed is no reason not to answer.
+fn say_label() {
+    let _untold = writeln!(std::io::stderr(), "{LABEL}");
+}
+
 fn serve(script: Option<PathBuf>, port: u16, until_eof: bool) -> Result<(), Failure> {
     let script = script.as_deref().map_or_else(|| Ok(Script::demo()), Script::load)?;
     let server = ScriptedServer::start_on(port, script)?;
-    writeln!(std::io::stderr(), "{LABEL}")?;
+    say_label();
     writeln!(std::io::stdout(), "{}", server.base_url())?;
     if until_eof {
         std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink())?;

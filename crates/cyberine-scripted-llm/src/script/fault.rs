@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-/// A fault of the wire. Counts of events start at the first event of the stream; an answer that
+/// A fault of the wire. The plain program has no wire and does not know them; in the lines of
+/// `claude -p`, statuses and missing ends have their counterparts. Counts of events start at the first event of the stream; an answer that
 /// is not streamed has one.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]

@@ -70,7 +70,8 @@ pub struct When {
     pub system_contains: Option<String>,
     /// Whether candidates are shown between markers, as a judge is shown them.
     pub judging: Option<bool>,
-    /// The how-manieth request of this model, counted from one.
+    /// The how-manieth request of this model, counted from one. A program starts anew each time,
+    /// so that its call is always the first.
     pub call: Option<u32>,
     /// The first request of this model that it applies to, counted from one.
     pub call_from: Option<u32>,

@@ -228,15 +228,20 @@ fn a_held_program_says_nothing_before_its_release() {
 #[test]
 fn it_prints_the_lines_of_claude_and_skips_its_flags() {
     let program = Program::rule("text='Hello — café 🦉.'");
+    // As the adapter starts the real program: no command, our own flags last.
     let real = [
-        "claude",
         "-p",
         "--output-format",
         "stream-json",
-        "--verbose",
+        "--setting-sources",
+        "",
+        "--strict-mcp-config",
+        "--no-session-persistence",
         "--include-partial-messages",
-        "--model=north",
-        "--tools=",
+        "--tools",
+        "",
+        "--model=scripted/north",
+        "--verbose",
     ];
     let output = program.run(&real, b"-p is no flag here");
     assert_eq!(output.status.code(), Some(0));

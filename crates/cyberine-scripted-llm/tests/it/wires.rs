@@ -196,3 +196,15 @@ fn the_demo_is_two_that_agree_and_one_that_does_not_and_all_say_what_they_are() 
     assert_eq!(verdict["winner"], "B");
     assert!(verdict["rationale"].as_str().unwrap().contains("no model was called"));
 }
+
+#[test]
+fn the_same_script_gives_the_same_bytes_and_another_seed_other_ones() {
+    let said = |seed: u32| {
+        let server = serve(&format!("seed={seed}\n[[rule]]\ntext=['one','two','three','four','five']"));
+        let base = server.base_url();
+        [openai(&base, "m", "hi", Form::Stream), anthropic(&base, "m", "hi", Form::Stream)]
+            .map(|exchange| exchange.response().unwrap().text())
+    };
+    assert_eq!(said(1), said(1));
+    assert_ne!(said(1), said(2));
+}
