@@ -28,8 +28,10 @@ pub(crate) struct Fault {
 
 /// Words that mean that the account cannot pay. They are looked for first: providers send them
 /// with status 400, 403 and 429 alike, where waiting would never help.
-const BILLING: &[&str] =
-    &["insufficient_quota", "billing", "credit balance", "insufficient credit", "payment required"];
+const BILLING: &[&str] = &["insufficient_quota", "billing", "payment_required"];
+/// The same to people. No more than this: limits on the rate also speak of billing and quotas.
+const BILLING_PHRASES: &[&str] =
+    &["credit balance is too low", "insufficient credit", "billing is not active"];
 const AUTH: &[&str] =
     &["authentication", "permission_error", "invalid_api_key", "api_key_invalid", "unauthorized"];
 const RATE: &[&str] = &["rate_limit", "too_many_requests", "resource_exhausted"];
@@ -43,7 +45,10 @@ impl Fault {
         let kind = self.kind.to_lowercase();
         let said = |words: &[&str]| words.iter().any(|word| kind.contains(word));
         let message = self.message.to_lowercase();
-        if said(BILLING) || self.status == Some(402) || BILLING.iter().any(|word| message.contains(word)) {
+        if said(BILLING)
+            || self.status == Some(402)
+            || BILLING_PHRASES.iter().any(|words| message.contains(words))
+        {
             return TurnError::Billing { detail };
         }
         match self.status {
@@ -168,6 +173,11 @@ mod tests {
             (403, r#"{"error":{"message":"Your credit balance is too low"}}"#, "billing"),
             (429, r#"{"error":{"code":"insufficient_quota","message":"quota"}}"#, "billing"),
             (429, "slow down", "rate-limit"),
+            (
+                429,
+                r#"{"error":{"message":"add a payment method at /account/billing","code":"rate_limit_exceeded"}}"#,
+                "rate-limit",
+            ),
             (529, "", "overloaded"),
             (500, "<html>", "overloaded"),
             (408, "", "overloaded"),

@@ -13,6 +13,11 @@ use crate::quote::Quoter;
 use crate::wire::{Edges, End, Exit, Session, Wire};
 
 const LIMIT: usize = 64 << 10;
+const DAMAGES: usize = 100;
+
+const OPENAI: &str = include_str!("../tests/samples/openai.chat-completions.sse.txt");
+const ANTHROPIC: &str = include_str!("../tests/samples/anthropic.messages.sse.txt");
+const CLAUDE: &str = include_str!("../tests/samples/claude.stream-json.txt");
 
 struct Case {
     name: String,
@@ -143,13 +148,52 @@ fn of<'a>(read: &'a [(String, Read)], name: &str) -> &'a Read {
     &read.iter().find(|(found, _)| found == name).unwrap().1
 }
 
+/// Damages every stream of `file` in many ways: no damage may stop a parser, and none may make the
+/// outcome depend on how the bytes arrive.
+fn check_damaged(file: &str, wire: NewWire) {
+    let mut seed = 1_u64;
+    let mut random = |below: usize| {
+        // A linear congruential generator (Knuth's constants): enough to pick places.
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(seed >> 33).unwrap() % below
+    };
+    for case in cases(file).iter().filter(|case| case.http.is_none() && !case.stdout.is_empty()) {
+        for _ in 0..DAMAGES {
+            let mut bytes = case.stdout.clone().into_bytes();
+            let place = random(bytes.len());
+            match random(4) {
+                0 => bytes[place] = b"\"\\{}[]:,\n\r\0\xff"[random(12)],
+                1 => bytes.truncate(place),
+                2 => drop(bytes.drain(place..bytes.len().min(place + 1 + random(40)))),
+                _ => bytes.extend_from_within(place..),
+            }
+            let whole = read(wire(), &[&bytes], end(case));
+            let size = 1 + random(7);
+            let pieces = read(wire(), &bytes.chunks(size).collect::<Vec<_>>(), end(case));
+            assert_eq!(
+                pieces,
+                whole,
+                "{} in pieces of {size}: {}",
+                case.name,
+                String::from_utf8_lossy(&bytes)
+            );
+        }
+    }
+}
+
+#[test]
+fn damage_stops_no_parser_and_chunks_never_matter() {
+    check_damaged(OPENAI, || Box::new(ChatParser::new(LIMIT, Quoter::default())));
+    check_damaged(ANTHROPIC, || Box::new(MessageParser::new(LIMIT, Quoter::default())));
+    check_damaged(CLAUDE, || Box::new(StreamJsonParser::new(LIMIT, Quoter::default())));
+}
+
 const GREETING: &str = "Hello — café 🦉.";
 
 #[test]
 fn chat_completions_are_read_however_they_arrive() {
-    let file = include_str!("../tests/samples/openai.chat-completions.sse.txt");
     let read = check(
-        file,
+        OPENAI,
         || Box::new(ChatParser::new(LIMIT, Quoter::default())),
         &[
             ("ok", "ok", GREETING),
@@ -176,9 +220,8 @@ fn chat_completions_are_read_however_they_arrive() {
 
 #[test]
 fn messages_are_read_however_they_arrive() {
-    let file = include_str!("../tests/samples/anthropic.messages.sse.txt");
     let read = check(
-        file,
+        ANTHROPIC,
         || Box::new(MessageParser::new(LIMIT, Quoter::default())),
         &[
             ("ok", "ok", GREETING),
@@ -200,9 +243,8 @@ fn messages_are_read_however_they_arrive() {
 
 #[test]
 fn headless_sessions_are_read_however_they_arrive() {
-    let file = include_str!("../tests/samples/claude.stream-json.txt");
     let read = check(
-        file,
+        CLAUDE,
         || Box::new(StreamJsonParser::new(LIMIT, Quoter::default())),
         &[
             ("ok_text", "ok", GREETING),

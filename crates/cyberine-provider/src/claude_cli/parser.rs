@@ -75,8 +75,9 @@ impl StreamJsonParser {
     fn system(&mut self, line: &Value) -> Result<(), TurnError> {
         match line["subtype"].as_str() {
             Some("init") => {
-                // `none` is a subscription; anything else names the key that pays.
-                self.keyed = line["apiKeySource"].as_str().is_some_and(|source| source != "none");
+                // A subscription has no key; anything else names the key that pays.
+                self.keyed =
+                    line["apiKeySource"].as_str().is_some_and(|source| !matches!(source, "none" | "oauth"));
                 self.scripted = line["model"].as_str().is_some_and(crate::config::is_scripted_model);
             }
             Some("api_retry") => {
