@@ -1,1 +1,63 @@
-//! Placeholder.
+//! The composition root of Cyberine: configuration, wiring, telemetry, the runner process.
+//!
+//! The only crate that reads the environment, and the one place where ports meet their
+//! implementations. It holds no logic of a tool, an engine or a store.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//!
+//! use cyberine_app::{Environment, Problem, Workplace};
+//!
+//! # async fn ask() -> Result<(), Problem> {
+//! let workplace = Workplace::resolve(None, Arc::new(Environment::read()))?;
+//! let run = workplace.dispatch("What is a monad?".to_owned(), "cli".to_owned()).await?;
+//! assert!(run.pid > 0);
+//! # Ok(())
+//! # }
+//! ```
+#![warn(missing_docs)]
+
+mod config;
+mod discovery;
+mod environment;
+mod exit;
+mod home;
+mod invocation;
+mod launcher;
+mod problem;
+mod project;
+mod reach;
+mod reaper;
+mod roster;
+mod runner;
+mod runtime;
+mod serve;
+mod team;
+mod telemetry;
+mod trust;
+mod workplace;
+
+pub use config::{
+    Budget, Config, ConfigError, ConfigSource, HostExit, Overwrite, Place, RunConfig, Untrusted, Written,
+    providers_of, write_config,
+};
+pub use cyberine_server::StdioGuard;
+pub use discovery::{DiscoveryError, Found, FoundKey, FoundProgram, ModelServer, find as discover};
+pub use environment::{
+    DISCOVERY_VARIABLE, Environment, HOME_VARIABLE, LOG_VARIABLE, PROJECT_VARIABLE, TOKEN_VARIABLE,
+};
+pub use exit::{Exit, say};
+pub use home::{Home, HomeError};
+pub use invocation::{Invocation, ServeOptions, UsageError, version};
+pub use launcher::ProcessLauncher;
+pub use problem::{Problem, chain};
+pub use project::{Project, ProjectError, ProjectSource};
+pub use reach::{Reach, reach};
+pub use reaper::MarkReaper;
+pub use roster::{Roster, RosterSource, roster};
+pub use runner::run_runner;
+pub use runtime::{Interrupts, block_on};
+pub use serve::serve_stdio;
+pub use telemetry::{escape_controls, start as start_telemetry};
+pub use trust::{Trust, TrustError, TrustState};
+pub use workplace::{Planning, Workplace};

@@ -1,0 +1,199 @@
+//! `cyberine doctor`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cyberine_app::{
+    Environment, Exit, Found, Home, Problem, Reach, Untrusted, Workplace, discover, reach, roster,
+};
+use cyberine_run_store::doctor;
+use serde::Serialize;
+
+use crate::args::Doctor;
+use crate::out::{Out, Style};
+use crate::plain::plain;
+use crate::report::paid_by;
+
+/// What was looked at, and what is wrong.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    home: String,
+    project: String,
+    project_from: &'static str,
+    config_files: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    untrusted: Option<Untrusted>,
+    /// Whom an orchestration would ask now.
+    providers: Vec<Reach>,
+    found: Found,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rebuilt: Option<u64>,
+    runs: u64,
+    settled: Vec<String>,
+    findings: Vec<doctor::Finding>,
+    problems: Vec<String>,
+    exit: u8,
+    #[serde(skip)]
+    ends: Exit,
+}
+
+/// Looks at everything, puts right what follows from the record, and tells what is left.
+pub(crate) async fn run(
+    args: &Doctor,
+    project: Option<&Path>,
+    environment: &Arc<Environment>,
+    out: &Out,
+) -> Result<Exit, Problem> {
+    Home::resolve(environment)?.open()?;
+    let workplace = Workplace::resolve(project, Arc::clone(environment))?;
+    let mut report = Report::begin(&workplace);
+    let configuration = report.look_at_configuration(&workplace).await;
+    report.note(configuration);
+    let runs = report.look_at_runs(args, &workplace).await;
+    report.note(runs);
+    if out.is_json() {
+        out.json(&report);
+    } else {
+        report.print(out);
+    }
+    Ok(report.ends)
+}
+
+impl Report {
+    fn begin(workplace: &Workplace) -> Self {
+        Self {
+            home: workplace.home.directory().display().to_string(),
+            project: workplace.project.directory().display().to_string(),
+            project_from: workplace.project.source().name(),
+            config_files: Vec::new(),
+            untrusted: None,
+            providers: Vec::new(),
+            found: Found::default(),
+            rebuilt: None,
+            runs: 0,
+            settled: Vec::new(),
+            findings: Vec::new(),
+            problems: Vec::new(),
+            exit: 0,
+            ends: Exit::Done,
+        }
+    }
+
+    /// Keeps a problem; the first one decides how the command ends.
+    fn note(&mut self, looked: Result<(), Problem>) {
+        let Err(problem) = looked else { return };
+        if self.ends == Exit::Done {
+            self.ends = problem.exit;
+            self.exit = problem.exit as u8;
+        }
+        self.problems.push(problem.message);
+    }
+
+    async fn look_at_configuration(&mut self, workplace: &Workplace) -> Result<(), Problem> {
+        self.found = discover(&workplace.environment).await?;
+        let config = workplace.config()?;
+        self.config_files = config.files.iter().map(|path| path.display().to_string()).collect();
+        self.untrusted.clone_from(&config.untrusted);
+        let roster = roster(&config, &workplace.environment).await?;
+        self.providers = roster.providers.iter().map(|(name, provider)| reach(name, provider)).collect();
+        if roster.providers.is_empty() && config.untrusted.is_none() {
+            return Ok(());
+        }
+        workplace.planning().await.map(drop)
+    }
+
+    async fn look_at_runs(&mut self, args: &Doctor, workplace: &Workplace) -> Result<(), Problem> {
+        if args.rebuild {
+            let rebuilt =
+                doctor::rebuild(&workplace.store, vec![workplace.project.directory().to_owned()]).await?;
+            self.rebuilt = Some(rebuilt.runs);
+            self.problems.extend(rebuilt.skipped);
+        }
+        let settled = workplace.supervisor.settle_dead_runs().await?;
+        self.settled = settled.iter().map(ToString::to_string).collect();
+        let checked = doctor::check(&workplace.store).await?;
+        let clean = checked.findings.iter().all(|finding| finding.repaired || finding.kind.is_expected());
+        self.runs = checked.runs;
+        self.findings = checked.findings;
+        if clean {
+            return Ok(());
+        }
+        Err(Problem::new(Exit::Internal, "the record of runs has damage that could not be put right"))
+    }
+
+    fn print(&self, out: &Out) {
+        out.line(format_args!("home      {}", self.home));
+        out.line(format_args!("project   {} (from {})", self.project, self.project_from));
+        for file in &self.config_files {
+            out.line(format_args!("config    {file}"));
+        }
+        self.print_providers(out);
+        self.print_found(out);
+        self.print_runs(out);
+        for problem in &self.problems {
+            out.line(format_args!("{}   {}", out.paint(Style::Bad, "problem"), plain(problem)));
+        }
+        let verdict =
+            if self.problems.is_empty() { out.paint(Style::Good, "All is well.") } else { String::new() };
+        out.line(verdict.trim_end());
+    }
+
+    fn print_providers(&self, out: &Out) {
+        for reach in &self.providers {
+            let to = reach.url.clone().or_else(|| reach.program.as_ref().map(|words| words.join(" ")));
+            let to = plain(&to.unwrap_or_default());
+            out.line(format_args!(
+                "asks      {} ({}): {to}, {}",
+                plain(&reach.name),
+                reach.kind,
+                paid_by(reach.billing)
+            ));
+        }
+        if self.providers.is_empty() && self.untrusted.is_none() {
+            out.line(
+                "asks      nobody: no provider is configured, and no model server answers on this machine.",
+            );
+            out.line("          `cyberine init` writes a configuration from what is here.");
+        }
+    }
+
+    fn print_found(&self, out: &Out) {
+        for server in &self.found.servers {
+            let models = server.models.len();
+            out.line(format_args!(
+                "found     {} at {}, {models} models, costs nothing",
+                plain(&server.label),
+                server.base_url
+            ));
+        }
+        for program in &self.found.programs {
+            out.line(format_args!(
+                "found     {} at {}, its own login pays",
+                program.name,
+                program.path.display()
+            ));
+        }
+        for key in &self.found.keys {
+            out.line(format_args!("found     a key in {}: {} bills every token", key.variable, key.vendor));
+        }
+    }
+
+    fn print_runs(&self, out: &Out) {
+        if let Some(rebuilt) = self.rebuilt {
+            out.line(format_args!("rebuilt   {rebuilt} runs from the files in their projects"));
+        }
+        out.line(format_args!("runs      {} in the database", self.runs));
+        for run in &self.settled {
+            out.line(format_args!("settled   {run}: its runner was gone"));
+        }
+        for finding in &self.findings {
+            let fate = if finding.repaired { "put right" } else { "left as it is" };
+            out.line(format_args!(
+                "finding   {}: {} ({fate})",
+                plain(&finding.subject),
+                plain(&finding.detail)
+            ));
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! `cyberine init`.
+
+use std::path::Path;
+
+use cyberine_app::{Exit, Found, Overwrite, Problem, Workplace, Written, discover, write_config};
+use serde_json::json;
+
+use crate::args::Init;
+use crate::draft::{Scope, draft};
+use crate::out::Out;
+use crate::plain::plain;
+
+/// Writes a configuration from what is found on this machine.
+pub(crate) async fn run(args: &Init, workplace: &Workplace, out: &Out) -> Result<Exit, Problem> {
+    let (scope, path) = if args.home {
+        (Scope::Home, workplace.home.config_file())
+    } else {
+        (Scope::Project, workplace.project.config_file())
+    };
+    let found = discover(&workplace.environment).await?;
+    if args.home {
+        workplace.home.open()?;
+    }
+    let overwrite = if args.force { Overwrite::Allow } else { Overwrite::Refuse };
+    let written = write_config(&path, &draft(&found, scope), overwrite)
+        .map_err(|error| Problem::of(Exit::Unavailable, &error))?;
+    match written {
+        Written::Whole => {}
+        Written::RefusedToOverwrite => {
+            let path = path.display();
+            return Err(Problem::new(
+                Exit::Configuration,
+                format!("`{path}` is there already; --force overwrites it"),
+            ));
+        }
+    }
+    if out.is_json() {
+        out.json(&json!({ "file": path, "found": found }));
+    } else {
+        tell(out, &path, &found, scope);
+    }
+    Ok(Exit::Done)
+}
+
+fn tell(out: &Out, path: &Path, found: &Found, scope: Scope) {
+    out.line(format_args!("Wrote {}", path.display()));
+    for server in &found.servers {
+        let models = plain(&server.models.join(", "));
+        out.line(format_args!(
+            "  on    {} at {}: {models} (costs nothing)",
+            plain(&server.label),
+            server.base_url
+        ));
+    }
+    for program in &found.programs {
+        out.line(format_args!("  on    {} ({}): its own login pays", program.name, program.path.display()));
+    }
+    for key in &found.keys {
+        out.line(format_args!(
+            "  off   {}: {} bills every token; name a model to switch it on",
+            key.variable, key.vendor
+        ));
+    }
+    if found.servers.is_empty() && found.programs.is_empty() && found.keys.is_empty() {
+        out.line("  Nothing was found: start a model server (Ollama, LM Studio, llama.cpp, vLLM, Jan), or");
+        out.line("  name any program that reads a prompt and prints an answer; the file shows how.");
+    }
+    out.line("Next: read the file, then");
+    if scope == Scope::Project {
+        out.line("  cyberine trust     allow this project's configuration");
+    }
+    out.line("  cyberine doctor    check that everything is there");
+}

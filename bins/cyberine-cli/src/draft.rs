@@ -1,0 +1,205 @@
+//! The configuration `cyberine init` writes: what was found, with what it costs beside it.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use cyberine_app::{Found, FoundKey, ModelServer};
+
+/// How many models of one server are switched on; the others are written down and left off.
+const MODELS_ON: usize = 2;
+
+/// Which file it is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Home,
+    Project,
+}
+
+/// The text of a configuration made of `found`.
+pub(crate) fn draft(found: &Found, scope: Scope) -> String {
+    let mut draft = Draft { text: head(scope), names: BTreeSet::new() };
+    found.servers.iter().for_each(|server| draft.server(server));
+    for program in &found.programs {
+        draft.program(&program.name);
+    }
+    found.keys.iter().for_each(|key| draft.key(key));
+    draft.tail();
+    draft.text
+}
+
+fn head(scope: Scope) -> String {
+    let first = match scope {
+        Scope::Home => "# Cyberine, for every project of yours. Written by `cyberine init --home`.",
+        Scope::Project => {
+            "# Cyberine, for this project. Written by `cyberine init`.\n\
+             # Providers in this file are used only after `cyberine trust`, and again after every change."
+        }
+    };
+    format!("{first}\n# Every provider below is asked by every `orchestrate`; `#` switches a line off.\n")
+}
+
+struct Draft {
+    text: String,
+    names: BTreeSet<String>,
+}
+
+impl Draft {
+    fn server(&mut self, server: &ModelServer) {
+        let _ = write!(
+            self.text,
+            "\n# {} answers at {}. It runs on this machine and costs nothing.\n",
+            one_line(&server.label),
+            server.base_url
+        );
+        if server.models.is_empty() {
+            self.text
+                .push_str("# It lists no model that can chat yet: pull or load one, then run init again.\n");
+        }
+        for (at, model) in server.models.iter().enumerate() {
+            let name = self.name(model);
+            let off = if at < MODELS_ON { "" } else { "# " };
+            let _ = write!(
+                self.text,
+                "{off}[providers.{name}]\n{off}kind = \"openai\"\n{off}base_url = {}\n{off}model = {}\n",
+                quoted(&server.base_url),
+                quoted(model)
+            );
+        }
+    }
+
+    fn program(&mut self, program: &str) {
+        let name = self.name(program);
+        let _ = write!(
+            self.text,
+            "\n# `{program}` is on the PATH. It pays with its own login: a subscription's quota, not money\n\
+             # per token. Whether it is logged in shows when it is asked.\n\
+             [providers.{name}]\nkind = \"claude-cli\"\n"
+        );
+    }
+
+    /// Keys cost money, and which model is worth it is the user's to say: nothing is switched on.
+    fn key(&mut self, key: &FoundKey) {
+        let _ = write!(
+            self.text,
+            "\n# {} is set: {} can be asked, and BILLS EVERY TOKEN. Name a model to switch it on.\n",
+            key.variable, key.vendor
+        );
+        let name = self.name(&key.vendor.to_lowercase());
+        let (kind, base_url) = match key.variable.as_str() {
+            "ANTHROPIC_API_KEY" => ("anthropic", None),
+            "OPENROUTER_API_KEY" => ("openai", Some("https://openrouter.ai/api/v1")),
+            _ => ("openai", Some("https://api.openai.com/v1")),
+        };
+        let _ = write!(self.text, "# [providers.{name}]\n# kind = \"{kind}\"\n");
+        if let Some(base_url) = base_url {
+            let _ = writeln!(self.text, "# base_url = \"{base_url}\"");
+        }
+        let _ = write!(self.text, "# model = \"\"\n# api_key_env = \"{}\"\n", key.variable);
+    }
+
+    fn tail(&mut self) {
+        if self.names.is_empty() {
+            self.text.push_str(
+                "\n# Nothing was found. Any program that reads a prompt and prints an answer will do:\n\
+                 # [providers.mine]\n# kind = \"command\"\n# command = [\"my-model\", \"--quiet\"]\n",
+            );
+        }
+        self.text.push_str(
+            "\n# [orchestrate]\n# judges = [\"consensus\", \"llm-judge\"]\n\
+             \n# [budget]\n# daily_usd = 5.00   # the most that is held and spent in one UTC day\n\
+             # run_usd = 1.00     # what each run holds until its cost is known\n\
+             \n# [run]\n# on_host_exit = \"continue\"   # or \"cancel\"\n",
+        );
+    }
+
+    /// A provider's name made of a model's: letters, digits, `_` and `-`, and no other's.
+    fn name(&mut self, from: &str) -> String {
+        let fits = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+        let base: String = from.chars().map(fits).take(56).collect();
+        let base = match base.trim_matches('-') {
+            "" => "model",
+            trimmed => trimmed,
+        };
+        let tries = (1..).map(|n| if n == 1 { base.to_owned() } else { format!("{base}-{n}") });
+        let name =
+            tries.into_iter().find(|name| !self.names.contains(name)).unwrap_or_else(|| base.to_owned());
+        self.names.insert(name.clone());
+        name
+    }
+}
+
+/// A TOML basic string.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => out.extend(['\\', character]),
+            control if control.is_control() => {
+                let _ = write!(out, "\\u{:04X}", u32::from(control));
+            }
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+    out
+}
+
+fn one_line(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cyberine_app::{ConfigSource, FoundProgram, providers_of};
+
+    fn found(models: &[&str]) -> Found {
+        Found {
+            servers: vec![ModelServer {
+                label: "Ollama\nx = 1".to_owned(),
+                base_url: "http://127.0.0.1:11434/v1".to_owned(),
+                models: models.iter().map(|model| (*model).to_owned()).collect(),
+            }],
+            programs: vec![FoundProgram { name: "claude".to_owned(), path: "/bin/claude".into() }],
+            keys: ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY"]
+                .map(|variable| FoundKey { variable: variable.to_owned(), vendor: variable[..6].to_owned() })
+                .into(),
+        }
+    }
+
+    fn names(text: &str) -> Vec<String> {
+        providers_of(&ConfigSource::of("draft", text)).unwrap().into_keys().collect()
+    }
+
+    #[test]
+    fn what_costs_nothing_or_a_subscription_is_on_and_keys_are_off() {
+        let text = draft(&found(&["qwen3:8b", "llama3.2", "third"]), Scope::Project);
+        assert_eq!(names(&text), ["claude", "llama3-2", "qwen3-8b"]);
+        assert!(text.contains("BILLS EVERY TOKEN") && text.contains("cyberine trust"), "{text}");
+    }
+
+    #[test]
+    fn a_model_cannot_write_configuration_through_its_name() {
+        let text = draft(
+            &found(&[
+                "a\"\n[providers.evil]\nkind = \"command\"\ncommand = [\"sh\"]\n#",
+                "a b",
+                "a-b",
+                "---",
+            ]),
+            Scope::Home,
+        );
+        let on = names(&text);
+        assert!(!on.contains(&"evil".to_owned()) && on.len() == 3, "{on:?}\n{text}");
+    }
+
+    #[test]
+    fn every_line_that_is_off_is_valid_once_it_is_on() {
+        let text = draft(&Found::default(), Scope::Home);
+        assert_eq!(names(&text), Vec::<String>::new());
+        let section = text.find("\n# [providers.mine]").unwrap();
+        let on: String =
+            text[section..].lines().map(|line| format!("{}\n", line.trim_start_matches("# "))).collect();
+        assert_eq!(names(&on), ["mine"]);
+    }
+}

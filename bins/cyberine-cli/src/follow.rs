@@ -1,0 +1,73 @@
+//! Waiting for a run to be over, and showing it meanwhile.
+
+use std::time::Duration;
+
+use cyberine_app::{Interrupts, Problem, Workplace};
+use cyberine_run_store::{Run, RunStore, TickReader};
+use cyberine_types::RunId;
+
+use crate::commands::{SELF, load};
+use crate::live::Live;
+use crate::out::Out;
+
+/// How long to wait for a change of the run before looking at its fast news and its runner.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// Shows the run until it is over. The first interrupt asks it to stop; the second leaves it.
+///
+/// # Errors
+/// Where the run cannot be read, or was left while it goes on.
+pub(crate) async fn to_the_end(workplace: &Workplace, id: RunId, out: &Out) -> Result<Run, Problem> {
+    let mut follower = Follower::begin(workplace, id, out).await?;
+    let mut interrupts = Interrupts::new();
+    let mut asked = 0;
+    loop {
+        let run = load(workplace, id).await?;
+        follower.show(&run);
+        if run.state.is_terminal() {
+            return Ok(run);
+        }
+        let next = run.next_seq.saturating_sub(1);
+        tokio::select! {
+            () = workplace.store.changed(id, next, PATIENCE) => {}
+            () = interrupts.next() => {
+                asked += 1;
+                interrupted(workplace, id, out, asked).await?;
+            }
+        }
+    }
+}
+
+async fn interrupted(workplace: &Workplace, id: RunId, out: &Out, asked: u32) -> Result<(), Problem> {
+    if asked > 1 {
+        return Err(Problem::new(
+            cyberine_app::Exit::Failed,
+            format!("left run {id}, which goes on until it has stopped; `cyberine inspect {id}` shows it"),
+        ));
+    }
+    workplace.supervisor.cancel(id, SELF.to_owned(), Some("interrupted at the terminal".to_owned())).await?;
+    out.note("asked the run to stop; interrupt again to leave it");
+    Ok(())
+}
+
+/// What is shown of a run, and where its fast news comes from.
+struct Follower<'a> {
+    live: Option<Live<'a>>,
+    ticks: Option<TickReader>,
+}
+
+impl<'a> Follower<'a> {
+    async fn begin(workplace: &Workplace, id: RunId, out: &'a Out) -> Result<Self, Problem> {
+        let live = (!out.is_json()).then(|| Live::new(out));
+        // A run whose files are gone is still in the database; it has no fast news then.
+        let ticks = workplace.store.run_dir(id).await.ok().map(|dir| TickReader::new(dir, 0));
+        Ok(Self { live, ticks })
+    }
+
+    fn show(&mut self, run: &Run) {
+        let Some(live) = &mut self.live else { return };
+        let news = self.ticks.as_mut().and_then(|ticks| ticks.read().ok()).unwrap_or_default();
+        news.into_iter().for_each(|tick| live.tick(tick));
+        live.show(run);
+    }
+}

@@ -1,0 +1,129 @@
+//! A run while it runs, drawn over and over on a terminal, or told line by line elsewhere.
+
+use std::collections::BTreeMap;
+
+use cyberine_run_store::{Candidate, Run, RunState, Tick};
+use cyberine_types::Usage;
+
+use crate::out::Out;
+use crate::plain::{cut, plain};
+use crate::report::{billed, mark, outcome};
+use crate::table::aligned;
+
+/// What has been shown so far of one run.
+pub(crate) struct Live<'a> {
+    out: &'a Out,
+    /// Lines on the terminal that the next picture replaces.
+    drawn: usize,
+    /// The latest fast news by candidate.
+    news: BTreeMap<String, Tick>,
+    /// What has been told already, where lines are not drawn over.
+    told: Vec<String>,
+}
+
+impl<'a> Live<'a> {
+    pub(crate) const fn new(out: &'a Out) -> Self {
+        Self { out, drawn: 0, news: BTreeMap::new(), told: Vec::new() }
+    }
+
+    /// Takes fast news; the next picture shows it.
+    pub(crate) fn tick(&mut self, tick: Tick) {
+        if !tick.candidate.is_empty() {
+            self.news.insert(tick.candidate.clone(), tick);
+        }
+    }
+
+    /// Shows how the run stands.
+    pub(crate) fn show(&mut self, run: &Run) {
+        if self.out.is_live() {
+            self.draw(run);
+        } else {
+            self.tell(run);
+        }
+    }
+
+    fn draw(&mut self, run: &Run) {
+        let width = self.out.width();
+        let mut picture = String::new();
+        if self.drawn > 0 {
+            picture.push_str(&format!("\u{1b}[{}A", self.drawn));
+        }
+        let lines = self.picture(run, width);
+        for line in &lines {
+            picture.push_str(&format!("\r\u{1b}[2K{line}\n"));
+        }
+        // A shorter picture leaves old lines below itself.
+        picture.push_str("\u{1b}[J");
+        self.drawn = lines.len();
+        self.out.raw(&picture);
+    }
+
+    fn picture(&self, run: &Run, width: usize) -> Vec<String> {
+        let candidates: Vec<&Candidate> = run.steps.iter().flat_map(|step| &step.candidates).collect();
+        let rows: Vec<Vec<String>> = candidates.iter().map(|one| self.row(one)).collect();
+        let mut lines = vec![cut(&format!("{} {}", run.state.name(), run.detail), width)];
+        for (candidate, row) in candidates.iter().zip(aligned(&rows)) {
+            lines.push(format!(
+                "  {} {}",
+                mark(self.out, candidate.state),
+                shorten(&row, width.saturating_sub(4))
+            ));
+        }
+        lines
+    }
+
+    /// Name, model, state, what it has used so far, how much it has said, a note.
+    fn row(&self, candidate: &Candidate) -> Vec<String> {
+        let tick = self.news.get(&candidate.id).filter(|_| candidate.state == RunState::Running);
+        let used = tick.map_or(&candidate.usage, |tick| &tick.usage);
+        let bytes = tick.map_or(candidate.output.len() as u64, |tick| tick.text_bytes);
+        let note = tick.map_or("", |tick| tick.note.as_str());
+        let error = candidate.error.as_ref().map_or(note, |error| error.message.as_str());
+        vec![
+            plain(&candidate.provider),
+            candidate.model.as_deref().map(plain).unwrap_or_default(),
+            candidate.state.name().to_owned(),
+            spent(used, candidate),
+            format!("{bytes} B"),
+            plain(error),
+        ]
+    }
+
+    fn tell(&mut self, run: &Run) {
+        let candidates = run.steps.iter().flat_map(|step| &step.candidates);
+        let mut lines: Vec<String> = candidates.map(line_of).collect();
+        let verdicts = run.steps.iter().flat_map(|step| &step.verdicts);
+        lines.extend(
+            verdicts.map(|verdict| format!("{}: {}", plain(&verdict.kind), outcome(verdict.outcome))),
+        );
+        for line in lines {
+            if !self.told.contains(&line) {
+                self.out.line(&line);
+                self.told.push(line);
+            }
+        }
+    }
+}
+
+fn line_of(candidate: &Candidate) -> String {
+    let name = plain(&candidate.provider);
+    match (candidate.state, &candidate.error) {
+        (_, Some(error)) => format!("{name}: {}: {}", error.code, cut(&error.message, 300)),
+        (RunState::Done, None) => format!("{name}: done, {}", spent(&candidate.usage, candidate)),
+        (state, None) => format!("{name}: {}", state.name()),
+    }
+}
+
+fn spent(used: &Usage, candidate: &Candidate) -> String {
+    if *used == Usage::default() { String::new() } else { billed(used, candidate.billing) }
+}
+
+/// A row, no longer than the terminal is wide: a line that wraps would spoil the next picture.
+fn shorten(row: &str, width: usize) -> String {
+    if row.chars().count() <= width {
+        return row.to_owned();
+    }
+    let mut short: String = row.chars().take(width.saturating_sub(1)).collect();
+    short.push('…');
+    short
+}

@@ -1,0 +1,187 @@
+//! A run, told to people.
+
+use cyberine_run_store::{Candidate, Run, RunState, Step, Verdict, VerdictOutcome};
+use cyberine_types::{Billing, CostBasis, Usage, Usd};
+
+use crate::out::{Out, Style};
+use crate::plain::{cut, plain};
+use crate::table::{aligned, fitting, side_by_side};
+
+/// How much of each answer stands in its column.
+const COLUMN_CHARACTERS: usize = 600;
+
+/// Prints the whole of `run`.
+pub(crate) fn print(out: &Out, run: &Run) {
+    let state = paint_state(out, run.state);
+    out.line(format_args!("{}  {state}  {}", out.paint(Style::Strong, run.run_id), plain(&run.detail)));
+    out.line(format_args!("  asked   {}", cut(&run.task, out.width().saturating_sub(10))));
+    out.line(format_args!("  in      {}", plain(&run.cwd)));
+    out.line(format_args!("  by      {}", plain(&run.requested_by)));
+    out.line(format_args!("  used    {}", usage(&run.usage)));
+    if let Some(count) = run.processes.filter(|count| count.killed > 0 || count.left > 0) {
+        out.line(format_args!("  processes  {} killed, {} left", count.killed, count.left));
+    }
+    run.steps.iter().for_each(|step| print_step(out, step));
+}
+
+fn print_step(out: &Out, step: &Step) {
+    if step.candidates.is_empty() {
+        return;
+    }
+    heading(out, "Candidates");
+    let rows: Vec<Vec<String>> = step.candidates.iter().map(row).collect();
+    for (candidate, line) in step.candidates.iter().zip(aligned(&rows)) {
+        out.line(format_args!("  {} {line}", mark(out, candidate.state)));
+    }
+    print_answers(out, step);
+    if let Some(verdict) = &step.verdict {
+        print_verdict(out, verdict);
+    }
+    if let Some(winner) = step.winner() {
+        heading(out, &format!("Winner: {}", plain(&winner.provider)));
+        out.foreign(&winner.output, "  ");
+    }
+}
+
+fn print_answers(out: &Out, step: &Step) {
+    let answered: Vec<&Candidate> = step.candidates.iter().filter(|one| !one.output.is_empty()).collect();
+    let width = out.width().saturating_sub(2);
+    for group in answered.chunks(fitting(width)) {
+        let columns: Vec<String> = group
+            .iter()
+            .map(|one| format!("{}\n\n{}", plain(&one.provider), shortened(&plain(&one.output))))
+            .collect();
+        out.line("");
+        side_by_side(&columns, width).iter().for_each(|line| out.line(format_args!("  {line}")));
+    }
+}
+
+fn print_verdict(out: &Out, verdict: &Verdict) {
+    heading(out, &format!("Verdict: {} ({})", outcome(verdict.outcome), plain(&verdict.kind)));
+    out.foreign(&verdict.rationale, "  ");
+    for vote in &verdict.votes {
+        let choice = vote.candidate.as_deref().unwrap_or("none");
+        let score = vote.score.map(|score| format!(" ({score})")).unwrap_or_default();
+        let reason =
+            vote.reason.as_deref().map(|reason| format!(": {}", cut(reason, 160))).unwrap_or_default();
+        out.line(out.paint(
+            Style::Faint,
+            format_args!("  {} → {}{score}{reason}", plain(&vote.voter), plain(choice)),
+        ));
+    }
+}
+
+fn heading(out: &Out, text: &str) {
+    out.line("");
+    out.line(out.paint(Style::Strong, text));
+}
+
+/// One line about a candidate: name, wire, model, state, what it used.
+pub(crate) fn row(candidate: &Candidate) -> Vec<String> {
+    let note = candidate.error.as_ref().map(|error| cut(&format!("{}: {}", error.code, error.message), 160));
+    vec![
+        plain(&candidate.provider),
+        plain(&candidate.kind),
+        candidate.model.as_deref().map(plain).unwrap_or_default(),
+        candidate.state.name().to_owned(),
+        billed(&candidate.usage, candidate.billing),
+        candidate.duration_ms.map(seconds).unwrap_or_default(),
+        note.unwrap_or_default(),
+    ]
+}
+
+/// `210 tokens, $0.0012`, or what stands in for money.
+fn usage(usage: &Usage) -> String {
+    match (usage.usd, usage.basis) {
+        (_, CostBasis::Scripted) => {
+            format!("{} tokens (scripted answers, no model was called)", usage.tokens())
+        }
+        (Some(usd), _) if usd > Usd::ZERO => format!("{} tokens, {usd}", usage.tokens()),
+        (_, CostBasis::Included) => format!("{} tokens, no money per token", usage.tokens()),
+        _ => format!("{} tokens", usage.tokens()),
+    }
+}
+
+pub(crate) fn billed(used: &Usage, billing: Billing) -> String {
+    let money = match (used.usd, billing) {
+        (_, Billing::Scripted) => "scripted".to_owned(),
+        (_, Billing::Free) => "free".to_owned(),
+        (Some(usd), Billing::Subscription) => format!("subscription, worth {usd}"),
+        (None, Billing::Subscription) => "subscription".to_owned(),
+        (Some(usd), Billing::Metered) => usd.to_string(),
+        (None, Billing::Metered) => "cost unknown".to_owned(),
+    };
+    format!("{} tokens, {money}", used.tokens())
+}
+
+/// How a provider is paid for, in words.
+pub(crate) const fn paid_by(billing: Billing) -> &'static str {
+    match billing {
+        Billing::Metered => "billed by the token",
+        Billing::Subscription => "a subscription",
+        Billing::Free => "costs nothing",
+        Billing::Scripted => "scripted: no model is called",
+    }
+}
+
+pub(crate) fn seconds(ms: u64) -> String {
+    format!("{}.{} s", ms / 1000, ms % 1000 / 100)
+}
+
+pub(crate) const fn outcome(outcome: VerdictOutcome) -> &'static str {
+    match outcome {
+        VerdictOutcome::Majority => "majority",
+        VerdictOutcome::Winner => "winner",
+        VerdictOutcome::Tie => "tie",
+        VerdictOutcome::NoQuorum => "no quorum",
+        VerdictOutcome::Unjudged => "unjudged",
+    }
+}
+
+/// The sign before a candidate.
+pub(crate) fn mark(out: &Out, state: RunState) -> String {
+    match state {
+        RunState::Done => out.paint(Style::Good, "✓"),
+        RunState::Error => out.paint(Style::Bad, "✗"),
+        RunState::Cancelled => out.paint(Style::Faint, "■"),
+        RunState::Running => out.paint(Style::Busy, "●"),
+        RunState::Queued | RunState::Suspended => out.paint(Style::Faint, "○"),
+    }
+}
+
+pub(crate) fn paint_state(out: &Out, state: RunState) -> String {
+    let style = match state {
+        RunState::Done => Style::Good,
+        RunState::Error => Style::Bad,
+        RunState::Cancelled | RunState::Queued | RunState::Suspended => Style::Faint,
+        RunState::Running => Style::Busy,
+    };
+    out.paint(style, state.name())
+}
+
+fn shortened(text: &str) -> String {
+    if text.chars().count() <= COLUMN_CHARACTERS {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(COLUMN_CHARACTERS - 1).collect();
+    short.push('…');
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_is_told_as_what_it_is() {
+        let check = |usd: Option<u64>, billing, want: &str| {
+            let used = Usage { input: 1, output: 2, usd: usd.map(Usd::from_micros), ..Usage::default() };
+            assert_eq!(billed(&used, billing), want);
+        };
+        check(Some(1_500_000), Billing::Metered, "3 tokens, $1.50");
+        check(None, Billing::Metered, "3 tokens, cost unknown");
+        check(Some(20_000), Billing::Subscription, "3 tokens, subscription, worth $0.02");
+        check(None, Billing::Free, "3 tokens, free");
+        check(Some(0), Billing::Scripted, "3 tokens, scripted");
+    }
+}

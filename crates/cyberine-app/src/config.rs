@@ -1,0 +1,317 @@
+//! The configuration: `config.toml` in the home, `cyberine.toml` in the project.
+
+mod document;
+mod source;
+mod write;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+use cyberine_orchestrator::OrchestrateConfig;
+use cyberine_provider::ProviderConfig;
+use cyberine_types::Usd;
+use serde::{Deserialize, Serialize};
+
+use crate::home::Home;
+use crate::project::Project;
+use crate::trust::{Trust, TrustError, TrustState};
+
+use document::Document;
+pub use document::Place;
+pub use source::ConfigSource;
+pub use write::{Overwrite, Written, write_config};
+
+const SECTIONS: [&str; 4] = ["providers", "orchestrate", "budget", "run"];
+
+/// What a run holds of the day's money until its cost is known, where nothing else is said.
+const DEFAULT_RUN: Usd = Usd::from_micros(1_000_000);
+
+/// The configuration that holds for one project of one home.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// The configured providers, by name.
+    pub providers: BTreeMap<String, ProviderConfig>,
+    /// How candidates are judged.
+    pub orchestrate: OrchestrateConfig,
+    /// What may be spent.
+    pub budget: Budget,
+    /// How runs live and end.
+    pub run: RunConfig,
+    /// The files it was read from, the home's first.
+    pub files: Vec<PathBuf>,
+    /// The project's file, where it defines providers and the user has not trusted it as it is:
+    /// nothing of it holds but a tighter budget.
+    pub untrusted: Option<Untrusted>,
+}
+
+/// A project configuration that is not in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Untrusted {
+    /// The file.
+    pub path: PathBuf,
+    /// How it stands.
+    pub state: TrustState,
+    /// The providers it would define.
+    pub providers: Vec<String>,
+}
+
+impl std::fmt::Display for Untrusted {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let what = match self.state {
+            TrustState::Changed => "has changed since you trusted it",
+            TrustState::Unknown | TrustState::Trusted => "defines providers and is not trusted",
+        };
+        let path = self.path.display();
+        write!(out, "`{path}` {what}, so nothing in it is used: look at it with `cyberine trust`")
+    }
+}
+
+/// `[budget]`: what may be spent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// The most that may be held and spent in one UTC day, over all projects of the home.
+    pub daily_usd: Option<Usd>,
+    /// What a run holds until its cost is known.
+    pub run_usd: Usd,
+}
+
+/// `[run]`: how runs live and end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RunConfig {
+    /// What becomes of the runs a host started when it goes away.
+    pub on_host_exit: HostExit,
+}
+
+/// What becomes of the runs a host started when it goes away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HostExit {
+    /// They go on in their own processes.
+    #[default]
+    Continue,
+    /// They are asked to stop.
+    Cancel,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BudgetSection {
+    daily_usd: Option<Usd>,
+    run_usd: Option<Usd>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RunSection {
+    on_host_exit: Option<HostExit>,
+}
+
+/// One file, read.
+#[derive(Debug, Default)]
+struct Layer {
+    providers: BTreeMap<String, ProviderConfig>,
+    orchestrate: Option<OrchestrateConfig>,
+    budget: BudgetSection,
+    run: RunSection,
+}
+
+/// The configuration cannot be used. Nothing is started with half of one.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read the configuration `{}`", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// It is something else than a file.
+    #[error("the configuration `{}` is not a regular file", .path.display())]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+    },
+    /// It is too long to be a configuration.
+    #[error("the configuration `{}` is longer than 1 MiB", .path.display())]
+    TooLong {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is not text.
+    #[error("the configuration `{}` is not UTF-8 text", .path.display())]
+    NotUtf8 {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It belongs to another user.
+    #[error("the configuration `{}` belongs to another user (uid {owner}); copy it to a file of your own", .path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// Its owner.
+        owner: u32,
+    },
+    /// Another user could have written it.
+    #[error("the configuration `{0}` can be written by others (mode {mode:04o}); run `chmod go-w {0}`", .path.display())]
+    WritableByOthers {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// A key nobody knows.
+    #[error("{at}: unknown key `{key}` in {within}{advice}")]
+    UnknownKey {
+        /// Where it stands.
+        at: Place,
+        /// The key.
+        key: String,
+        /// The section it stands in.
+        within: String,
+        /// The nearest right key, or those there are.
+        advice: String,
+    },
+    /// A value that cannot be, or no TOML at all.
+    #[error("{at}: {message}")]
+    Invalid {
+        /// Where it stands.
+        at: Place,
+        /// What is wrong.
+        message: String,
+    },
+    /// Whether the project's file is trusted cannot be said.
+    #[error("cannot tell whether `{}` is trusted", .path.display())]
+    Trust {
+        /// The project's file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: TrustError,
+    },
+}
+
+impl Config {
+    /// Reads both files. Either may be missing.
+    ///
+    /// # Errors
+    /// [`ConfigError`], with the file and, where there is one, the place in it.
+    pub fn load(home: &Home, project: &Project) -> Result<Self, ConfigError> {
+        let mut config = Self::empty();
+        if let Some(source) = ConfigSource::read(&home.config_file())? {
+            let layer = Layer::parse(&source)?;
+            config.budget = layer.budget.or_default();
+            config.apply(layer, &source);
+        }
+        let Some(source) = ConfigSource::read(&project.config_file())? else { return Ok(config) };
+        let layer = Layer::parse(&source)?;
+        config.budget = config.budget.tightened(&layer.budget);
+        match Untrusted::check(&layer, &source, home)? {
+            None => config.apply(layer, &source),
+            untrusted => config.untrusted = untrusted,
+        }
+        Ok(config)
+    }
+
+    fn empty() -> Self {
+        Self {
+            providers: BTreeMap::new(),
+            orchestrate: OrchestrateConfig::default(),
+            budget: BudgetSection::default().or_default(),
+            run: RunConfig::default(),
+            files: Vec::new(),
+            untrusted: None,
+        }
+    }
+
+    /// Puts a file on top: its providers beside those there are, or in place of one of the same
+    /// name; its other sections in place of those there are. The budget is another matter.
+    fn apply(&mut self, layer: Layer, source: &ConfigSource) {
+        self.providers.extend(layer.providers);
+        if let Some(orchestrate) = layer.orchestrate {
+            self.orchestrate = orchestrate;
+        }
+        if let Some(on_host_exit) = layer.run.on_host_exit {
+            self.run.on_host_exit = on_host_exit;
+        }
+        self.files.push(source.path().to_owned());
+    }
+}
+
+impl Untrusted {
+    fn check(layer: &Layer, source: &ConfigSource, home: &Home) -> Result<Option<Self>, ConfigError> {
+        if layer.providers.is_empty() {
+            return Ok(None);
+        }
+        let path = source.path().to_owned();
+        let state = match Trust::of(home.clone()).state(source) {
+            Ok(TrustState::Trusted) => return Ok(None),
+            Ok(state) => state,
+            Err(source) => return Err(ConfigError::Trust { path, source }),
+        };
+        Ok(Some(Self { path, state, providers: layer.providers.keys().cloned().collect() }))
+    }
+}
+
+impl Budget {
+    /// A project may hold a home to less, never to more: it may lower the cap, and raise what
+    /// each run holds of it.
+    fn tightened(self, section: &BudgetSection) -> Self {
+        Self {
+            daily_usd: [self.daily_usd, section.daily_usd].into_iter().flatten().min(),
+            run_usd: section.run_usd.map_or(self.run_usd, |run| run.max(self.run_usd)),
+        }
+    }
+}
+
+impl BudgetSection {
+    fn or_default(&self) -> Budget {
+        Budget { daily_usd: self.daily_usd, run_usd: self.run_usd.unwrap_or(DEFAULT_RUN) }
+    }
+}
+
+impl Layer {
+    fn parse(source: &ConfigSource) -> Result<Self, ConfigError> {
+        let document = Document::parse(source)?;
+        document.only(&SECTIONS)?;
+        let mut providers = BTreeMap::new();
+        for (name, value, at) in document.tables("providers")? {
+            let provider: ProviderConfig = document.read(value, &format!("providers.{name}"))?;
+            provider.validate(name).map_err(|error| misfit(&document, value, at, &error))?;
+            providers.insert(name.to_owned(), provider);
+        }
+        Ok(Self {
+            providers,
+            orchestrate: document.section("orchestrate")?,
+            budget: document.section("budget")?.unwrap_or_default(),
+            run: document.section("run")?.unwrap_or_default(),
+        })
+    }
+}
+
+/// The providers a configuration would define, whether or not it is trusted.
+///
+/// # Errors
+/// Where the configuration is wrong.
+pub fn providers_of(source: &ConfigSource) -> Result<BTreeMap<String, ProviderConfig>, ConfigError> {
+    Layer::parse(source).map(|layer| layer.providers)
+}
+
+/// What the provider's own check finds, with the place of the key it speaks of.
+fn misfit(
+    document: &Document<'_>,
+    value: &document::Value<'_>,
+    table: Place,
+    error: &cyberine_provider::ConfigError,
+) -> ConfigError {
+    let at = match error {
+        cyberine_provider::ConfigError::Value { key, .. } => document.place_of(value, key).unwrap_or(table),
+        cyberine_provider::ConfigError::Name { .. } => table,
+    };
+    ConfigError::Invalid { at, message: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+use super::*;
+use crate::environment::Environment;
+use cyberine_orchestrator::JudgeKind;
+use cyberine_types::SystemClock;
+use std::os::unix::fs::PermissionsExt;
+
+struct Place {
+    root: tempfile::TempDir,
+    home: Home,
+    project: Project,
+}
+
+fn place() -> Place {
+    let root = tempfile::tempdir().unwrap();
+    let home = Home::at(root.path().join("home"));
+    home.open().unwrap();
+    let directory = root.path().join("project");
+    std::fs::create_dir(&directory).unwrap();
+    let project = Project::at(&directory, &Environment::of([], "/")).unwrap();
+    Place { root, home, project }
+}
+
+impl Place {
+    fn home(&self, text: &str) -> &Self {
+        write(&self.home.config_file(), text);
+        self
+    }
+
+    fn project(&self, text: &str) -> &Self {
+        write(&self.project.config_file(), text);
+        self
+    }
+
+    fn trust(&self) -> &Self {
+        let source = ConfigSource::read(&self.project.config_file()).unwrap().unwrap();
+        Trust::of(self.home.clone()).grant(&source, &SystemClock).unwrap();
+        self
+    }
+
+    fn load(&self) -> Config {
+        Config::load(&self.home, &self.project).unwrap()
+    }
+
+    fn fault(&self) -> String {
+        Config::load(&self.home, &self.project).unwrap_err().to_string()
+    }
+}
+
+fn write(path: &std::path::Path, text: &str) {
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, PermissionsExt::from_mode(0o600)).unwrap();
+}
+
+const LOCAL: &str = "[providers.local]\nkind = \"command\"\ncommand = [\"cat\"]\n";
+
+#[test]
+fn without_files_everything_has_its_default() {
+    let config = place().load();
+    assert_eq!(config.budget, Budget { daily_usd: None, run_usd: Usd::from_dollars(1.0) });
+    assert_eq!((config.providers.len(), config.files.len(), config.untrusted), (0, 0, None));
+    assert_eq!(config.run.on_host_exit, HostExit::Continue);
+}
+
+#[test]
+fn every_section_is_read() {
+    let place = place();
+    let text = "[budget]\ndaily_usd = 5\nrun_usd = 0.25\n[run]\non_host_exit = \"cancel\"\n[orchestrate]\njudges = [\"consensus\"]\n";
+    let config = place.home(&format!("{text}{LOCAL}")).load();
+    assert_eq!(
+        config.budget,
+        Budget { daily_usd: Some(Usd::from_dollars(5.0)), run_usd: Usd::from_dollars(0.25) }
+    );
+    assert_eq!(config.run.on_host_exit, HostExit::Cancel);
+    assert_eq!(config.orchestrate.judges, [JudgeKind::Consensus]);
+    assert_eq!(config.providers["local"].kind(), "command");
+    assert_eq!(config.files, [place.home.config_file()]);
+}
+
+#[test]
+fn every_mistake_is_told_with_file_line_and_column() {
+    let check = |text: &str, want: &str| {
+        let place = place();
+        let fault = place.home(text).fault();
+        let want = format!("{}{want}", place.home.config_file().display());
+        assert!(fault.starts_with(&want), "{text}\n{fault}\n{want}");
+    };
+    check("[provider.a]\n", ":1:2: unknown key `provider` in the file; did you mean `providers`?");
+    check("budget = 3\n", ":1:10: [budget]: invalid type");
+    check("[budget]\ndaily = 3\n", ":2:1: unknown key `daily` in [budget]");
+    check(
+        "[budget]\ndaily_used = 3\n",
+        ":2:1: unknown key `daily_used` in [budget]; did you mean `daily_usd`?",
+    );
+    check("[budget]\nrun_usd = -1\n", ":2:11: [budget]: an amount in dollars must be");
+    check(
+        "[run]\non_host_exit = \"cancle\"\n",
+        ":2:16: [run]: `cancle` is not a known value; did you mean `cancel`?",
+    );
+    check("[orchestrate]\nqorum = 1\n", ":2:1: unknown key `qorum` in [orchestrate]; did you mean `quorum`?");
+    check(
+        "[orchestrate]\njudges = [\"llm_judge\"]\n",
+        ":2:11: [orchestrate]: `llm_judge` is not a known value; did you mean `llm-judge`?",
+    );
+    check("providers = 1\n", ":1:13: `providers` must be a table of tables");
+    check(
+        "[providers.a]\nkind = \"opnai\"\n",
+        ":2:8: [providers.a]: `opnai` is not a known value; did you mean `openai`?",
+    );
+    check("[providers.a]\nmodel = \"m\"\n", ":1:1: [providers.a]: missing field `kind`");
+    check(
+        "[providers.a]\nkind = \"command\"\ncomand = [\"cat\"]\n",
+        ":3:1: unknown key `comand` in [providers.a]; did you mean `command`?",
+    );
+    check("[providers.a]\nkind = \"command\"\ncommand = []\n", ":3:1: `command` of provider `a`");
+    check(&LOCAL.replace("local", "\"a b\""), ":1:12: `a b` cannot be a provider's name");
+    check("[providers.a\n", ":1:13: ");
+}
+
+#[test]
+fn a_project_defines_providers_only_after_trust_and_again_after_a_change() {
+    let place = place();
+    place.home("[providers.own]\nkind = \"command\"\ncommand = [\"cat\"]\n").project(LOCAL);
+    let config = place.load();
+    assert_eq!(config.providers.keys().collect::<Vec<_>>(), ["own"]);
+    let untrusted = config.untrusted.unwrap();
+    assert_eq!(
+        (untrusted.state, untrusted.providers.as_slice()),
+        (TrustState::Unknown, &["local".to_owned()][..])
+    );
+    assert!(untrusted.to_string().contains("cyberine trust"), "{untrusted}");
+
+    let config = place.trust().load();
+    assert_eq!(config.providers.keys().collect::<Vec<_>>(), ["local", "own"]);
+    assert_eq!((config.untrusted, config.files.len()), (None, 2));
+
+    place.project(&LOCAL.replace("cat", "sh"));
+    assert_eq!(place.load().untrusted.unwrap().state, TrustState::Changed);
+}
+
+#[test]
+fn a_project_may_tighten_a_budget_and_never_loosen_it_whether_trusted_or_not() {
+    let check = |home: &str, project: &str, daily: Option<f64>, run: f64| {
+        let place = place();
+        let config = place.home(home).project(&format!("{project}\n{LOCAL}")).load();
+        let want = Budget { daily_usd: daily.map(Usd::from_dollars), run_usd: Usd::from_dollars(run) };
+        assert_eq!(config.budget, want, "{home} {project}");
+        assert_eq!(place.trust().load().budget, want);
+    };
+    check("[budget]\ndaily_usd = 2", "[budget]\ndaily_usd = 9\nrun_usd = 0.1", Some(2.0), 1.0);
+    check("[budget]\ndaily_usd = 2", "[budget]\ndaily_usd = 1\nrun_usd = 3", Some(1.0), 3.0);
+    check("", "[budget]\ndaily_usd = 1", Some(1.0), 1.0);
+}
+
+#[test]
+fn a_project_without_providers_needs_no_trust_and_a_section_replaces_the_one_of_the_home() {
+    let place = place();
+    place.home("[orchestrate]\nquorum = 1\njudge_always = true\n").project("[orchestrate]\nquorum = 3\n");
+    let config = place.load();
+    assert_eq!((config.orchestrate.quorum, config.orchestrate.judge_always), (3, false));
+}
+
+#[test]
+fn a_project_file_that_others_can_write_is_refused_even_where_it_is_trusted() {
+    let place = place();
+    place.project(LOCAL).trust();
+    std::fs::set_permissions(place.project.config_file(), PermissionsExt::from_mode(0o660)).unwrap();
+    let fault = place.fault();
+    assert!(fault.contains("can be written by others (mode 0660); run `chmod go-w"), "{fault}");
+    assert!(place.root.path().exists());
+}

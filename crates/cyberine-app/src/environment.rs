@@ -1,0 +1,140 @@
+//! The process environment, read once.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use cyberine_types::Secret;
+
+/// The variable that names the home.
+pub const HOME_VARIABLE: &str = "CYBERINE_HOME";
+/// The variable that closes the gate of the operator surface.
+pub const TOKEN_VARIABLE: &str = "CYBERINE_MCP_AUTH_TOKEN";
+/// The variable that names the project.
+pub const PROJECT_VARIABLE: &str = "CYBERINE_PROJECT";
+/// The variable that says what is worth a line on stderr: `error`, `warn`, `info`, `debug`.
+pub const LOG_VARIABLE: &str = "CYBERINE_LOG";
+/// The variable that says where to look for model servers: `off`, or addresses on loopback.
+pub const DISCOVERY_VARIABLE: &str = "CYBERINE_DISCOVERY";
+
+/// A snapshot of the environment and the working directory, taken once at start. Everything that
+/// depends on either is handed this, so that a test can hand over another one.
+#[derive(Clone)]
+pub struct Environment {
+    variables: BTreeMap<OsString, OsString>,
+    cwd: Option<PathBuf>,
+    program: Option<PathBuf>,
+}
+
+impl Environment {
+    /// Reads the environment of this process.
+    #[must_use]
+    pub fn read() -> Self {
+        Self {
+            variables: std::env::vars_os().collect(),
+            cwd: std::env::current_dir().ok(),
+            program: std::env::current_exe().ok(),
+        }
+    }
+
+    /// An environment made of these variables, for a process that works in `cwd`.
+    #[must_use]
+    pub fn of<const N: usize>(variables: [(&str, &str); N], cwd: impl Into<PathBuf>) -> Self {
+        let variables = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Self { variables, cwd: Some(cwd.into()), program: None }
+    }
+
+    /// The working directory, where there is one.
+    #[must_use]
+    pub fn cwd(&self) -> Option<&PathBuf> {
+        self.cwd.as_ref()
+    }
+
+    /// A program that is installed beside this one, whether or not it is there.
+    #[must_use]
+    pub fn sibling(&self, name: &str) -> Option<PathBuf> {
+        let directory = self.program.as_ref()?.parent()?;
+        Some(directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
+    }
+
+    /// The raw value of a variable.
+    #[must_use]
+    pub fn raw(&self, name: &str) -> Option<&OsStr> {
+        self.variables.get(OsStr::new(name)).map(OsString::as_os_str)
+    }
+
+    /// A variable that is set, not empty, and text.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.raw(name)?.to_str().filter(|value| !value.is_empty())
+    }
+
+    /// A variable that is set and not empty, as a path.
+    #[must_use]
+    pub fn path(&self, name: &str) -> Option<PathBuf> {
+        self.raw(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+    }
+
+    /// A variable that holds a credential; surrounding white space, which no key has and many a
+    /// pasted one does, is dropped.
+    #[must_use]
+    pub fn secret(&self, name: &str) -> Option<Secret> {
+        let value = self.text(name)?.trim();
+        (!value.is_empty()).then(|| Secret::new(value))
+    }
+
+    /// The user's home directory.
+    #[must_use]
+    pub fn user_home(&self) -> Option<PathBuf> {
+        self.path("HOME").or_else(|| self.path("USERPROFILE"))
+    }
+
+    /// The user's name as the system has it in the environment.
+    #[must_use]
+    pub fn user(&self) -> &str {
+        ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| self.text(name)).unwrap_or("unknown")
+    }
+
+    /// The directories programs are looked for in.
+    #[must_use]
+    pub fn search_path(&self) -> Vec<PathBuf> {
+        self.raw("PATH").map(|path| std::env::split_paths(path).collect()).unwrap_or_default()
+    }
+
+    /// All variables, for whoever picks from them by an allow-list.
+    #[must_use]
+    pub fn variables(&self) -> Vec<(OsString, OsString)> {
+        self.variables.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    /// The same environment with one variable changed.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.variables.insert(name.into(), value.into());
+        self
+    }
+}
+
+impl std::fmt::Debug for Environment {
+    /// Names only: values may be credentials.
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_list().entries(self.variables.keys()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_never_printed_and_keys_are_trimmed() {
+        let environment =
+            Environment::of([("OPENAI_API_KEY", " sk-1\n"), ("EMPTY", ""), ("BLANK", "  ")], "/");
+        assert_eq!(environment.secret("OPENAI_API_KEY").unwrap().expose(), "sk-1");
+        for absent in ["EMPTY", "BLANK", "MISSING"] {
+            assert!(environment.secret(absent).is_none(), "{absent}");
+        }
+        assert!(!format!("{environment:?}").contains("sk-1"));
+        assert_eq!(environment.user(), "unknown");
+    }
+}

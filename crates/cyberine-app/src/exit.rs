@@ -1,0 +1,80 @@
+//! The one table of exit codes.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+/// How a Cyberine program ends. The numbers above 2 are those of BSD `sysexits.h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// Everything asked for was done.
+    Done = 0,
+    /// The work was done and came to a bad end: a run that failed or was cancelled.
+    Failed = 1,
+    /// The command line is wrong.
+    Usage = 2,
+    /// Something needed is not there: no provider, no such run, no program to start.
+    Unavailable = 69,
+    /// A fault of ours, or of the disk under us.
+    Internal = 70,
+    /// It may work later: a cap is reached, another process holds what is needed.
+    TryAgain = 75,
+    /// Not allowed: an untrusted configuration.
+    Denied = 77,
+    /// The configuration is wrong.
+    Configuration = 78,
+}
+
+impl Exit {
+    /// The table, for `--help`.
+    pub const TABLE: &'static str = "\
+Exit codes:
+   0  done
+   1  the run ended in an error or was cancelled
+   2  the command line is wrong
+  69  something needed is not there (a provider, a run, a program)
+  70  an internal fault, or a fault of the disk
+  75  try again later (a spending cap is reached, a lock is held)
+  77  not allowed (a configuration that is not trusted)
+  78  the configuration is wrong";
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Says `text` before a program ends with `exit`: on stdout where it is what was asked for, else
+/// on stderr.
+#[must_use]
+pub fn say(exit: Exit, text: &str) -> ExitCode {
+    // Nobody is left to tell where this cannot be written.
+    let _ = match exit {
+        Exit::Done => std::io::stdout().write_all(text.as_bytes()),
+        _ => std::io::stderr().write_all(text.as_bytes()),
+    };
+    exit.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_in_the_table() {
+        for code in [
+            Exit::Done,
+            Exit::Failed,
+            Exit::Usage,
+            Exit::Unavailable,
+            Exit::Internal,
+            Exit::TryAgain,
+            Exit::Denied,
+            Exit::Configuration,
+        ] {
+            let line = format!("{:>4}  ", code as u8);
+            assert!(Exit::TABLE.lines().any(|row| row.starts_with(&line)), "{code:?}");
+        }
+    }
+}

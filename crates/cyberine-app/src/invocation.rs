@@ -1,0 +1,162 @@
+//! The command line of `cyberine-mcp`: four flags, read by hand, because a host waits for it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use cyberine_types::RunId;
+
+/// What the process was started for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Invocation {
+    /// To serve a host on stdin and stdout.
+    Serve(ServeOptions),
+    /// To carry out one run that was handed over. Internal.
+    Run(RunId),
+    /// To say something on stdout and end.
+    Say(String),
+}
+
+/// How to serve.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServeOptions {
+    /// The project's directory, where the command line names one.
+    pub project: Option<PathBuf>,
+}
+
+/// The command line is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UsageError {
+    /// A flag nobody knows.
+    #[error("unknown argument `{0}`; `cyberine-mcp --help` lists all there are")]
+    Unknown(String),
+    /// A flag without its value.
+    #[error("`{0}` needs a value")]
+    MissingValue(&'static str),
+    /// A surface that does not exist, or not yet.
+    #[error("the surface `{0}` is not part of this version; `operator` is")]
+    Surface(String),
+    /// `--runner` with something that is no run id.
+    #[error("`--runner` needs a run's id; it is started by the server, not by hand")]
+    Runner,
+}
+
+/// The one surface this version has.
+const OPERATOR: &str = "operator";
+
+impl Invocation {
+    /// What this process was started for.
+    ///
+    /// # Errors
+    /// As [`Invocation::parse`].
+    pub fn of_process() -> Result<Self, UsageError> {
+        Self::parse(std::env::args_os().skip(1))
+    }
+
+    /// Reads the arguments that follow the program's name.
+    ///
+    /// # Errors
+    /// Where an argument is not understood.
+    pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, UsageError> {
+        let mut rest = arguments.into_iter();
+        let mut options = ServeOptions::default();
+        while let Some(argument) = rest.next() {
+            let text = argument.to_string_lossy().into_owned();
+            let (flag, inline) = match text.split_once('=') {
+                Some((flag, value)) if flag.starts_with("--") => (flag, Some(OsString::from(value))),
+                _ => (text.as_str(), None),
+            };
+            let mut value =
+                |flag| inline.clone().or_else(|| rest.next()).ok_or(UsageError::MissingValue(flag));
+            match flag {
+                "--help" | "-h" => return Ok(Self::Say(help())),
+                "--version" | "-V" => return Ok(Self::Say(format!("cyberine-mcp {}\n", version()))),
+                "--project" => options.project = Some(PathBuf::from(value("--project")?)),
+                "--surface" => only_operator(&value("--surface")?.to_string_lossy())?,
+                "--runner" => {
+                    let id = value("--runner")?.to_string_lossy().parse();
+                    return id.map(Self::Run).map_err(|_| UsageError::Runner);
+                }
+                _ => return Err(UsageError::Unknown(text)),
+            }
+        }
+        Ok(Self::Serve(options))
+    }
+}
+
+fn only_operator(surfaces: &str) -> Result<(), UsageError> {
+    match surfaces.split(',').map(str::trim).find(|surface| *surface != OPERATOR) {
+        None => Ok(()),
+        Some(other) => Err(UsageError::Surface(other.to_owned())),
+    }
+}
+
+/// The version of this build.
+#[must_use]
+pub const fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+fn help() -> String {
+    format!(
+        "\
+cyberine-mcp {}: serves Cyberine to an MCP host on stdin and stdout.
+
+Usage: cyberine-mcp [--project DIR] [--surface operator]
+
+  --project DIR       the project's directory (else CYBERINE_PROJECT, else the
+                      working directory, else the home's default project)
+  --surface operator  which tools to serve; this version has the operator's
+  --help, --version
+
+Environment:
+  CYBERINE_HOME            where runs and configuration live (default ~/.cyberine)
+  CYBERINE_PROJECT         the project's directory
+  CYBERINE_MCP_AUTH_TOKEN  every call must carry this token; unset: no token is
+                           asked for; empty: the server refuses to start
+  CYBERINE_LOG             error, warn (default), info, debug
+  CYBERINE_DISCOVERY       off, or loopback addresses of model servers
+
+`cyberine guide` shows what a person can do.
+
+{}
+",
+        version(),
+        crate::Exit::TABLE
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(arguments: &[&str]) -> Result<Invocation, UsageError> {
+        Invocation::parse(arguments.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn the_flags_are_read_in_both_spellings() {
+        let serve = |project: Option<&str>| {
+            Ok(Invocation::Serve(ServeOptions { project: project.map(PathBuf::from) }))
+        };
+        assert_eq!(parse(&[]), serve(None));
+        assert_eq!(parse(&["--project", "/p", "--surface", "operator"]), serve(Some("/p")));
+        assert_eq!(parse(&["--project=/p=q", "--surface=operator"]), serve(Some("/p=q")));
+        let id = RunId::random();
+        assert_eq!(parse(&["--runner", &id.to_string()]), Ok(Invocation::Run(id)));
+        assert!(
+            matches!(parse(&["--help"]), Ok(Invocation::Say(text)) if text.contains("CYBERINE_MCP_AUTH_TOKEN"))
+        );
+        assert!(
+            matches!(parse(&["--version"]), Ok(Invocation::Say(text)) if text.starts_with("cyberine-mcp 0."))
+        );
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused_by_name() {
+        assert_eq!(parse(&["--projekt", "x"]), Err(UsageError::Unknown("--projekt".to_owned())));
+        assert_eq!(parse(&["serve"]), Err(UsageError::Unknown("serve".to_owned())));
+        assert_eq!(parse(&["--project"]), Err(UsageError::MissingValue("--project")));
+        assert_eq!(parse(&["--surface", "operator,ask"]), Err(UsageError::Surface("ask".to_owned())));
+        assert_eq!(parse(&["--runner", "../x"]), Err(UsageError::Runner));
+    }
+}

@@ -1,0 +1,117 @@
+//! A process of its own for every run.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cyberine_orchestrator::{LaunchError, Launcher, Plan};
+use cyberine_process::{ChildEnvironment, Detach, detach};
+use cyberine_run_store::Claim;
+use cyberine_types::RunId;
+use futures_util::future::BoxFuture;
+use rustix::fs::{Mode, OFlags};
+
+use crate::environment::{Environment, HOME_VARIABLE, LOG_VARIABLE};
+use crate::home::Home;
+use crate::problem::chain;
+use crate::team;
+
+/// The program that carries runs out, beside the one that is running.
+const RUNNER: &str = "cyberine-mcp";
+
+/// Starts `cyberine-mcp --runner <run>` for every run, with the run's lock as its standard input.
+///
+/// The runner's environment is the allow-list of every child and the variables the plan's
+/// providers need; the token of the gate is never among them.
+#[derive(Debug, Clone)]
+pub struct ProcessLauncher {
+    environment: Arc<Environment>,
+    home: Home,
+}
+
+impl ProcessLauncher {
+    /// A launcher of runs of `home`.
+    #[must_use]
+    pub const fn new(environment: Arc<Environment>, home: Home) -> Self {
+        Self { environment, home }
+    }
+
+    fn program(&self) -> Result<PathBuf, LaunchError> {
+        let program = self.environment.sibling(RUNNER).filter(|path| path.is_file());
+        program.ok_or_else(|| LaunchError {
+            detail: format!("`{RUNNER}` is not installed beside this program; install both in one directory"),
+        })
+    }
+
+    fn start(&self, claim: Claim, plan: &Plan) -> Result<u32, LaunchError> {
+        let program = self.program()?;
+        let run = claim.run();
+        let stdin = claim
+            .into_lock()
+            .ok_or_else(|| LaunchError { detail: "the run's claim lives in this process only".to_owned() })?;
+        let child = detach(Detach {
+            program: program.into_os_string(),
+            args: vec!["--runner".into(), run.to_string().into()],
+            environment: self.child_environment(plan),
+            cwd: self.home.directory().to_owned(),
+            stdin,
+            log: self.log(run).map_err(|detail| LaunchError { detail })?,
+        });
+        let child = child.map_err(|error| LaunchError { detail: chain(&error) })?;
+        child.pid().ok_or_else(|| LaunchError { detail: "the runner ended as soon as it began".to_owned() })
+    }
+
+    fn child_environment(&self, plan: &Plan) -> ChildEnvironment {
+        let base = team::child_environment(&self.environment)
+            .pass(self.environment.variables(), &team::variables(plan))
+            .set(HOME_VARIABLE, self.home.directory());
+        match self.environment.raw(LOG_VARIABLE) {
+            Some(level) => base.set(LOG_VARIABLE, level),
+            None => base,
+        }
+    }
+
+    fn log(&self, run: RunId) -> Result<File, String> {
+        let directory = self.home.logs().map_err(|error| chain(&error))?;
+        let path = directory.path().join(format!("run-{run}.log"));
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR)
+            .map(File::from)
+            .map_err(|error| format!("cannot write the log `{}`: {error}", path.display()))
+    }
+}
+
+impl Launcher for ProcessLauncher {
+    fn launch(&self, claim: Claim, plan: Plan) -> BoxFuture<'_, Result<u32, LaunchError>> {
+        Box::pin(std::future::ready(self.start(claim, &plan)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cyberine_orchestrator::{OrchestrateConfig, plan};
+
+    #[test]
+    fn a_runner_gets_what_its_providers_need_and_never_the_token_of_the_gate() {
+        let text = r#"{"kind":"openai","base_url":"https://h/v1","model":"m","api_key_env":"THE_KEY"}"#;
+        let providers = [("a".to_owned(), serde_json::from_str(text).unwrap())];
+        let plan = plan(&OrchestrateConfig::default(), &providers.into(), 1).unwrap();
+        let environment = Environment::of(
+            [
+                ("PATH", "/bin"),
+                ("THE_KEY", "k"),
+                ("OTHER_KEY", "o"),
+                ("CYBERINE_MCP_AUTH_TOKEN", "t"),
+                ("CYBERINE_LOG", "info"),
+            ],
+            "/",
+        );
+        let launcher = ProcessLauncher::new(Arc::new(environment), Home::at("/home/x"));
+        let child = launcher.child_environment(&plan);
+        let names: Vec<_> = child.names().map(|name| name.to_string_lossy().into_owned()).collect();
+        assert_eq!(names, ["CYBERINE_HOME", "CYBERINE_LOG", "PATH", "TERM", "THE_KEY"]);
+        assert_eq!(child.get("CYBERINE_HOME"), Some("/home/x".as_ref()));
+        assert!(launcher.program().unwrap_err().detail.contains("cyberine-mcp"));
+    }
+}

@@ -1,0 +1,84 @@
+//! What a provider can reach, for the eyes of whoever is asked to trust it.
+
+use std::path::PathBuf;
+
+use cyberine_provider::ProviderConfig;
+use cyberine_types::Billing;
+use serde::Serialize;
+
+/// What one provider runs, whom it asks, and what it is given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reach {
+    /// Its name.
+    pub name: String,
+    /// Its kind.
+    pub kind: &'static str,
+    /// How it is paid for.
+    pub billing: Billing,
+    /// The program it runs, with its arguments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<Vec<String>>,
+    /// The address prompts are sent to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The variables whose values it is given, by name.
+    pub variables: Vec<String>,
+}
+
+/// What `provider` can reach.
+#[must_use]
+pub fn reach(name: &str, provider: &ProviderConfig) -> Reach {
+    let (program, url) = match provider {
+        ProviderConfig::Openai(config) => (None, Some(config.base_url.clone())),
+        ProviderConfig::Anthropic(config) => {
+            (None, Some(config.base_url.clone().unwrap_or_else(|| "https://api.anthropic.com".to_owned())))
+        }
+        ProviderConfig::ClaudeCli(config) => {
+            let program = config.program.clone().unwrap_or_else(|| PathBuf::from("claude"));
+            let shown = std::iter::once(program.display().to_string());
+            (Some(shown.chain(config.args.iter().cloned()).collect()), None)
+        }
+        ProviderConfig::Command(config) => (Some(config.command.clone()), None),
+    };
+    Reach {
+        name: name.to_owned(),
+        kind: provider.kind(),
+        billing: provider.billing(),
+        program,
+        url,
+        variables: provider.required_env().into_iter().map(str::to_owned).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_addresses_and_variables_are_shown() {
+        let check = |text: &str, program: Option<&[&str]>, url: Option<&str>, variables: &[&str]| {
+            let provider: ProviderConfig = serde_json::from_str(text).unwrap();
+            let seen = reach("a", &provider);
+            let want = program.map(|words| words.iter().map(|word| (*word).to_owned()).collect());
+            assert_eq!(
+                (seen.program, seen.url.as_deref(), seen.variables),
+                (want, url, variables.iter().map(|v| (*v).to_owned()).collect())
+            );
+        };
+        check(
+            r#"{"kind":"command","command":["sh","-c","x"],"env":["K"]}"#,
+            Some(&["sh", "-c", "x"]),
+            None,
+            &["K"],
+        );
+        check(r#"{"kind":"claude-cli","args":["--x"]}"#, Some(&["claude", "--x"]), None, &[]);
+        check(
+            r#"{"kind":"anthropic","model":"m"}"#,
+            None,
+            Some("https://api.anthropic.com"),
+            &["ANTHROPIC_API_KEY"],
+        );
+        check(r#"{"kind":"openai","base_url":"http://h/v1","model":"m"}"#, None, Some("http://h/v1"), &[]);
+    }
+}

@@ -1,0 +1,147 @@
+//! The process that carries one run out.
+
+use std::os::fd::OwnedFd;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use cyberine_orchestrator::{Control, ControlSource, Engine, Plan, TickSink};
+use cyberine_run_store::{Claim, ControlReader, RunStore, SqliteRunStore, Tick, TickWriter};
+use cyberine_types::{RunId, SystemClock};
+use futures_util::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+
+use crate::environment::Environment;
+use crate::exit::Exit;
+use crate::home::Home;
+use crate::problem::{Problem, chain};
+use crate::reaper::MarkReaper;
+use crate::runtime;
+use crate::{team, telemetry};
+
+/// How often the project's control file is looked at where no change of it is told.
+const CONTROL_POLL: Duration = Duration::from_millis(500);
+
+/// Carries out the run `id`, whose lock is this process's standard input, and ends with it.
+#[must_use]
+pub fn run_runner(id: RunId) -> ExitCode {
+    // Before threads, runtime and telemetry: nothing else may hold these descriptors.
+    let lock = cyberine_process::enter_session().and_then(|()| cyberine_process::take_stdin());
+    let environment = Environment::read();
+    telemetry::start(&environment);
+    let ended = match lock {
+        Ok(lock) => carry_out(id, lock, environment),
+        Err(error) => {
+            Err(Problem::new(Exit::Usage, format!("a runner is started by a server, not by hand: {error}")))
+        }
+    };
+    match ended {
+        Ok(()) => Exit::Done.into(),
+        Err(problem) => {
+            tracing::error!(run = %id, "{problem}");
+            problem.exit.into()
+        }
+    }
+}
+
+fn carry_out(id: RunId, lock: OwnedFd, environment: Environment) -> Result<(), Problem> {
+    let home = Home::resolve(&environment)?;
+    runtime::block_on(async move {
+        let store = SqliteRunStore::new(home.directory(), Arc::new(SystemClock));
+        let claim = store.claim_handed_over(id, lock, std::process::id()).await?;
+        engage(&store, claim, &environment).await
+    })?
+}
+
+/// Drives the engine from the claim to the settlement.
+async fn engage(store: &SqliteRunStore, claim: Claim, environment: &Environment) -> Result<(), Problem> {
+    let id = claim.run();
+    let run = store
+        .load(id)
+        .await?
+        .ok_or_else(|| Problem::new(Exit::Internal, "the run is not in the database"))?;
+    let plan = Plan::from_spec(&run.spec).map_err(|error| {
+        Problem::new(Exit::Internal, format!("the run's plan is not understood: {error}"))
+    })?;
+    let ticks = Arc::new(Stream::open(store, id).await?);
+    let engine = Engine {
+        store: Arc::new(store.clone()),
+        reaper: Arc::new(MarkReaper::OwnTree),
+        ticks: ticks.clone(),
+    };
+    let control = Box::new(ControlFile(ControlReader::new(store.run_dir(id).await?)));
+    let cancel = CancellationToken::new();
+    let settled = tokio::select! {
+        biased;
+        settled = engine.run(claim, &plan, team::team(&plan, environment), control, cancel.clone()) => settled,
+        never = attend(&ticks, &cancel) => match never {},
+    };
+    settled
+        .map(|state| tracing::info!(run = %id, state = state.name(), "settled"))
+        .map_err(|error| Problem::of(Exit::Internal, &error))
+}
+
+/// Writes ticks whose time has come, and turns a request to end into a request to stop the run.
+async fn attend(ticks: &Stream, cancel: &CancellationToken) -> std::convert::Infallible {
+    let mut asked = Box::pin(runtime::asked_to_end());
+    loop {
+        tokio::select! {
+            () = &mut asked, if !cancel.is_cancelled() => cancel.cancel(),
+            () = ticks.due() => {}
+        }
+    }
+}
+
+/// The run's `stream.jsonl`.
+struct Stream {
+    writer: Mutex<TickWriter>,
+}
+
+/// How often ticks that wait for their turn are looked at.
+const TICK_POLL: Duration = Duration::from_millis(50);
+
+impl Stream {
+    async fn open(store: &SqliteRunStore, id: RunId) -> Result<Self, Problem> {
+        Ok(Self { writer: Mutex::new(TickWriter::new(store.run_dir(id).await?)) })
+    }
+
+    /// Writes what is due after a short while.
+    async fn due(&self) {
+        tokio::time::sleep(TICK_POLL).await;
+        self.write(|writer| writer.flush(Instant::now()));
+    }
+
+    fn write(&self, write: impl FnOnce(&mut TickWriter) -> Result<(), cyberine_run_store::StoreError>) {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = write(&mut writer) {
+            tracing::debug!("a tick was not written: {}", chain(&error));
+        }
+    }
+}
+
+impl TickSink for Stream {
+    fn tick(&self, tick: &Tick) {
+        self.write(|writer| writer.offer(tick.clone(), Instant::now()));
+    }
+}
+
+/// The project's `control.json`.
+struct ControlFile(ControlReader);
+
+impl ControlSource for ControlFile {
+    fn next(&mut self) -> BoxFuture<'_, Control> {
+        Box::pin(async move {
+            loop {
+                match self.0.look() {
+                    Some(cyberine_run_store::Control::Stop) => {
+                        return Control::Stop { by: "control-file".to_owned(), reason: None };
+                    }
+                    Some(cyberine_run_store::Control::Ignored { detail }) => {
+                        return Control::Unknown { detail };
+                    }
+                    None => self.0.changed(CONTROL_POLL).await,
+                }
+            }
+        })
+    }
+}

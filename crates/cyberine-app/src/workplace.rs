@@ -1,0 +1,152 @@
+//! Everything a surface works with, put together for one project.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cyberine_orchestrator::{DispatchError, DispatchRequest, Dispatched, Plan, Supervisor, plan};
+use cyberine_run_store::SqliteRunStore;
+use cyberine_types::SystemClock;
+
+use crate::config::Config;
+use crate::environment::Environment;
+use crate::exit::Exit;
+use crate::home::Home;
+use crate::launcher::ProcessLauncher;
+use crate::problem::{Problem, chain};
+use crate::project::Project;
+use crate::reaper::MarkReaper;
+use crate::roster::{Roster, roster};
+use crate::team;
+
+/// The store, the supervisor and the configuration of one project of one home. Cheap to make:
+/// no file is opened before the first use.
+#[derive(Clone)]
+pub struct Workplace {
+    /// The environment as it was at start.
+    pub environment: Arc<Environment>,
+    /// The home.
+    pub home: Home,
+    /// The project.
+    pub project: Project,
+    /// The runs of the home.
+    pub store: Arc<SqliteRunStore>,
+    /// Starts, stops and buries runs.
+    pub supervisor: Supervisor,
+}
+
+/// A plan with the configuration it was made of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Planning {
+    /// What a run is to do.
+    pub plan: Plan,
+    /// The configuration that holds.
+    pub config: Config,
+    /// Whom it asks, and how they were found.
+    pub roster: Roster,
+}
+
+impl Workplace {
+    /// Puts everything together for the project that `flag`, the environment or the working
+    /// directory names.
+    ///
+    /// # Errors
+    /// Where there is no home, or the project cannot be used.
+    pub fn resolve(flag: Option<&Path>, environment: Arc<Environment>) -> Result<Self, Problem> {
+        let home = Home::resolve(&environment)?;
+        let project = Project::resolve(flag, &environment, &home)?;
+        Ok(Self::of(environment, home, project))
+    }
+
+    /// Puts everything together for `project`.
+    #[must_use]
+    pub fn of(environment: Arc<Environment>, home: Home, project: Project) -> Self {
+        let store = Arc::new(SqliteRunStore::new(home.directory(), Arc::new(SystemClock)));
+        let launcher = ProcessLauncher::new(Arc::clone(&environment), home.clone());
+        let supervisor = Supervisor {
+            store: store.clone(),
+            launcher: Arc::new(launcher),
+            reaper: Arc::new(MarkReaper::Leftovers),
+        };
+        Self { environment, home, project, store, supervisor }
+    }
+
+    /// The configuration that holds now.
+    ///
+    /// # Errors
+    /// Where a file of it is wrong.
+    pub fn config(&self) -> Result<Config, Problem> {
+        Ok(Config::load(&self.home, &self.project)?)
+    }
+
+    /// What an orchestration would do now: whom it would ask, and who would judge.
+    ///
+    /// # Errors
+    /// Where the configuration is wrong, a provider could not be built, or there is none.
+    pub async fn planning(&self) -> Result<Planning, Problem> {
+        let config = self.config()?;
+        let roster = roster(&config, &self.environment).await?;
+        if roster.providers.is_empty() {
+            return Err(nobody(&config));
+        }
+        if let Some(untrusted) = &config.untrusted {
+            tracing::warn!("{untrusted}");
+        }
+        let seed = getrandom::u32().map_err(|error| Problem::of(Exit::Internal, &error))?;
+        let plan = plan(&config.orchestrate, &roster.providers, seed)
+            .map_err(|error| Problem::of(Exit::Configuration, &error))?;
+        team::check(&plan, &self.environment).map_err(|error| Problem::of(Exit::Configuration, &error))?;
+        Ok(Planning { plan, config, roster })
+    }
+
+    /// Puts `prompt` to everyone there is. Returns as soon as the run is durable and under way.
+    ///
+    /// # Errors
+    /// Where it cannot start; nothing is spent then.
+    pub async fn dispatch(&self, prompt: String, requested_by: String) -> Result<Dispatched, Problem> {
+        let Planning { plan, config, .. } = self.planning().await?;
+        let request = DispatchRequest {
+            prompt,
+            cwd: self.cwd()?,
+            requested_by,
+            plan,
+            hold: config.budget.run_usd,
+            daily_cap: config.budget.daily_usd,
+        };
+        self.supervisor.dispatch(request).await.map_err(Problem::from)
+    }
+
+    /// The project's directory as records have it.
+    ///
+    /// # Errors
+    /// Where its path is not UTF-8, which records are.
+    pub fn cwd(&self) -> Result<String, Problem> {
+        let directory = self.project.directory();
+        directory.to_str().map(str::to_owned).ok_or_else(|| {
+            let path = directory.display();
+            Problem::new(
+                Exit::Configuration,
+                format!("the path of the project `{path}` is not UTF-8; use another one"),
+            )
+        })
+    }
+}
+
+/// Nobody to ask. Where a configuration would name somebody, that is what to say.
+fn nobody(config: &Config) -> Problem {
+    match &config.untrusted {
+        Some(untrusted) => Problem::new(Exit::Denied, untrusted.to_string()),
+        None => Problem::from(DispatchError::NoProvider),
+    }
+}
+
+impl From<DispatchError> for Problem {
+    fn from(error: DispatchError) -> Self {
+        let exit = match error {
+            DispatchError::EmptyPrompt | DispatchError::PromptTooLong => Exit::Usage,
+            DispatchError::NoProvider | DispatchError::Launch { .. } => Exit::Unavailable,
+            DispatchError::Plan(_) => Exit::Configuration,
+            DispatchError::Store(error) => return Self::from(error),
+        };
+        Self::new(exit, format!("{}. {}", chain(&error), error.advice()))
+    }
+}
