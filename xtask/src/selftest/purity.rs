@@ -40,17 +40,19 @@ fn noisy_child(world: &World, kind: Stdio2) -> Result<()> {
     Ok(())
 }
 
-/// The rail's fixture server has a tool that prints to fd 1 and one that panics.
+/// The rail's fixture server has a tool that prints, with a child that does, and one that panics.
 fn noisy_server(kind: Stdio2) -> Result<()> {
     let mut build = proc::cargo();
     build.args(["build", "--quiet", "-p", "cyberine-server", "--example", "fixture_server"]);
     proc::run(&mut build, Duration::from_secs(600))?;
     let mut server = Server::start(Command::new(proc::bin_dir()?.join("examples/fixture_server")), kind)?;
     server.initialize("2025-11-25")?;
-    let printed = server.call(Era::Y2025, "print", &json!({"text": "x"}))?;
-    ensure!(printed["result"]["isError"] != true && printed["error"].is_null(), "{printed}");
-    let panicked = server.call(Era::Y2025, "panic", &json!({"text": "x"}))?;
-    ensure!(panicked["error"]["code"] == -32603, "a panic is an internal error: {panicked}");
+    let printed = server.call(Era::Y2025, "noise", &json!({}))?;
+    ensure!(printed["result"]["structuredContent"]["child"] == true, "{printed}");
+    for later in [false, true] {
+        let panicked = server.call(Era::Y2025, "fail", &json!({"later": later}))?;
+        ensure!(panicked["error"]["code"] == -32603, "a panic is an internal error: {panicked}");
+    }
     let echoed = server.call(Era::Y2026, "echo", &json!({"text": "still here"}))?;
     ensure!(echoed["result"]["structuredContent"]["text"] == "still here", "{echoed}");
     let (code, rest) = server.close()?;
