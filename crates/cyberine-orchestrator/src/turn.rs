@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::text::preview;
-use crate::ticks::{Coalescer, TickSink, about};
+use crate::ticks::{TickSink, about};
 
 /// How a turn ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,7 +31,7 @@ struct Collected {
 
 impl Collected {
     /// Takes one event; `Some` once the turn is over.
-    fn take(&mut self, event: TurnEvent, limit: usize) -> Option<Result<String, TurnError>> {
+    fn take(&mut self, event: TurnEvent, limit: usize) -> Option<Result<(), TurnError>> {
         match event {
             TurnEvent::Text(more) if self.text.len() + more.len() > limit => {
                 return Some(Err(TurnError::TooLong { limit }));
@@ -43,7 +43,7 @@ impl Collected {
             TurnEvent::Stop(StopReason::EndTurn) if self.text.trim().is_empty() => {
                 return Some(Err(TurnError::Empty));
             }
-            TurnEvent::Stop(StopReason::EndTurn) => return Some(Ok(std::mem::take(&mut self.text))),
+            TurnEvent::Stop(StopReason::EndTurn) => return Some(Ok(())),
             TurnEvent::Stop(StopReason::ToolUse) => {
                 let detail = "it waits for the result of a tool it was not offered".to_owned();
                 return Some(Err(TurnError::Protocol { detail }));
@@ -65,8 +65,11 @@ pub(crate) async fn take(
 ) -> Finished {
     let (begun, limit) = (Instant::now(), turn.limits.answer_bytes);
     let mut stream = provider.turn(turn, cancel);
-    let (mut collected, mut coalescer) = (Collected::default(), Coalescer::default());
-    ticks.tick(&about(&candidate, TickKind::Started, "", &Usage::default(), String::new()));
+    let mut collected = Collected::default();
+    let tell = |kind, collected: &Collected, note| {
+        ticks.tick(&about(&candidate, kind, &collected.text, &collected.usage, note));
+    };
+    tell(TickKind::Started, &collected, String::new());
     let answer = loop {
         let event = match stream.next().await {
             Some(Ok(event)) => event,
@@ -75,34 +78,29 @@ pub(crate) async fn take(
                 break Err(TurnError::Cut { detail: "the adapter's stream ended without a stop".to_owned() });
             }
         };
-        note(&mut coalescer, &event);
-        if let Some(answer) = collected.take(event, limit) {
-            break answer;
+        let news = news(&event);
+        if let Some(end) = collected.take(event, limit) {
+            break end;
         }
-        if let Some((kind, words)) = coalescer.due(Instant::now()) {
-            ticks.tick(&about(&candidate, kind, &collected.text, &collected.usage, words));
+        if let Some((kind, note)) = news {
+            tell(kind, &collected, note);
         }
     };
     drop(stream);
-    let text = answer.as_ref().map_or(collected.text.as_str(), String::as_str);
-    while let Some((kind, words)) = coalescer.take() {
-        ticks.tick(&about(&candidate, kind, text, &collected.usage, words));
+    match &answer {
+        Ok(()) => tell(TickKind::Done, &collected, String::new()),
+        Err(error) => tell(TickKind::Error, &collected, preview(&error.to_string(), 200)),
     }
-    let (kind, words) = answer.as_ref().map_or_else(
-        |error| (TickKind::Error, preview(&error.to_string(), 200)),
-        |_| (TickKind::Done, String::new()),
-    );
-    ticks.tick(&about(&candidate, kind, text, &collected.usage, words));
     let duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-    Finished { answer, usage: collected.usage, duration_ms }
+    Finished { answer: answer.map(|()| collected.text), usage: collected.usage, duration_ms }
 }
 
-fn note(coalescer: &mut Coalescer, event: &TurnEvent) {
+fn news(event: &TurnEvent) -> Option<(TickKind, String)> {
     match event {
-        TurnEvent::Text(_) | TurnEvent::Retract => coalescer.text(),
-        TurnEvent::ToolCall(call) => coalescer.tool(&preview(&call.name, 80)),
-        TurnEvent::Usage(_) => coalescer.usage(),
-        TurnEvent::Stop(_) => {}
+        TurnEvent::Text(_) | TurnEvent::Retract => Some((TickKind::Text, String::new())),
+        TurnEvent::ToolCall(call) => Some((TickKind::Tool, preview(&call.name, 80))),
+        TurnEvent::Usage(_) => Some((TickKind::Usage, String::new())),
+        TurnEvent::Stop(_) => None,
     }
 }
 
@@ -112,7 +110,8 @@ mod tests {
 
     fn end(events: Vec<TurnEvent>) -> Option<Result<String, TurnError>> {
         let mut collected = Collected::default();
-        events.into_iter().find_map(|event| collected.take(event, 10))
+        let end = events.into_iter().find_map(|event| collected.take(event, 10));
+        end.map(|end| end.map(|()| collected.text))
     }
 
     #[test]

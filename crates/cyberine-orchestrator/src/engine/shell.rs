@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cyberine_provider::{Message, Provider, Role, Turn, TurnError};
-use cyberine_run_store::{Claim, ProcessCount, RunEvent, RunState, RunStore, StoreError, Tick, TickKind};
+use cyberine_run_store::{Claim, ProcessCount, RunEvent, RunState, RunStore, StoreError};
 use cyberine_types::{RunId, Usage};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
@@ -18,6 +18,7 @@ use crate::llm_judge::Question;
 use crate::machine::{Action, Contestant, Effects, Input, Machine, Settlement, Setup};
 use crate::plan::Plan;
 use crate::team::Team;
+use crate::ticks;
 use crate::turn::{self, Finished};
 
 /// How often the store is asked for requests to stop, should a wake-up get lost.
@@ -261,14 +262,7 @@ impl<'a> Shell<'a> {
     }
 
     fn say_settled(&self, note: String) {
-        let tick = Tick {
-            candidate: String::new(),
-            kind: TickKind::Settled,
-            text_bytes: 0,
-            usage: Usage::default(),
-            note,
-        };
-        self.engine.ticks.tick(&tick);
+        self.engine.ticks.tick(&ticks::settled(note));
     }
 }
 
