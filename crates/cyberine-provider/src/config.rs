@@ -256,10 +256,11 @@ impl ProviderConfig {
             Self::Anthropic(c) => (is_scripted_model(&c.model), c.billing, by_url(c.url())),
             Self::ClaudeCli(c) => {
                 let default = if c.api_key_env.is_some() { Billing::Metered } else { Billing::Subscription };
-                (c.model.as_deref().is_some_and(is_scripted_model), c.billing, default)
+                let program = c.program.as_deref().is_some_and(is_scripted_program);
+                (program || c.model.as_deref().is_some_and(is_scripted_model), c.billing, default)
             }
             Self::Command(c) => {
-                let program = c.command.first().is_some_and(|program| is_scripted_program(program));
+                let program = c.command.first().is_some_and(|program| is_scripted_program(program.as_ref()));
                 (program || c.model.as_deref().is_some_and(is_scripted_model), c.billing, Billing::Free)
             }
         };
@@ -308,8 +309,8 @@ pub(crate) fn is_scripted_model(model: &str) -> bool {
     model.starts_with("scripted/")
 }
 
-fn is_scripted_program(program: &str) -> bool {
-    Path::new(program).file_stem().is_some_and(|stem| stem == "cyberine-scripted-llm")
+fn is_scripted_program(program: &Path) -> bool {
+    program.file_stem().is_some_and(|stem| stem == "cyberine-scripted-llm")
 }
 
 fn yes() -> bool {

@@ -112,6 +112,7 @@ fn what_no_model_is_behind_is_scripted_whatever_else_is_written() {
         json!({ "kind": "openai", "base_url": "https://h/v1", "model": "scripted/demo", "billing": "metered" }),
         json!({ "kind": "anthropic", "model": "scripted/demo" }),
         json!({ "kind": "claude-cli", "model": "scripted/demo" }),
+        json!({ "kind": "claude-cli", "program": "cyberine-scripted-llm", "billing": "subscription" }),
         json!({ "kind": "command", "command": ["/opt/bin/cyberine-scripted-llm", "answer"] }),
         json!({ "kind": "command", "command": ["x"], "model": "scripted/demo" }),
     ] {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cyberine_provider::contract::{Fixture, Scenario, check};
 use cyberine_provider::{Provider, Turn};
+use cyberine_scripted_llm::{Script, ScriptedServer};
 use serde_json::{Value, json};
 
 use crate::claude::stand_in;
@@ -164,6 +165,36 @@ fn the_process_kinds_keep_the_contract() {
                 configs.into_iter().map(|(scenario, config)| (scenario, provider(config))).collect();
             let checked = check(&mut Prepared { providers, counts_tokens }).await;
             assert_eq!(checked, scenarios);
+        }
+    });
+}
+
+/// The same of a server that knows nothing of this crate.
+const SCRIPT: &str = r#"
+rule = [
+    { when = { model = "Answers" }, text = "Hello — café", chunk = 1, wire_bytes = 1, comments = true },
+    { when = { model = "Talks" }, text = "on and on ", fault = { drip = { every_ms = 1 } } },
+    { when = { model = "Silent" }, text = "never", fault = { hang = {} } },
+    { when = { model = "Empty" } },
+    { when = { model = "Cut" }, text = "half an answer", fault = "no-terminator" },
+    { when = { model = "Unauthorized" }, fault = { status = { code = 401 } } },
+    { when = { model = "Unpaid" }, fault = { status = { code = 402 } } },
+    { when = { model = "Limited" }, fault = { status = { code = 429, retry_after = "3" } } },
+    { when = { model = "Overloaded" }, fault = { status = { code = 529 } } },
+]
+"#;
+
+#[test]
+fn the_http_kinds_keep_the_contract_with_a_scripted_server() {
+    let server = ScriptedServer::start(Script::parse(SCRIPT).unwrap()).unwrap();
+    let shown: Vec<Scenario> = Scenario::ALL.into_iter().filter(|s| *s != Scenario::Absent).collect();
+    block_on(async {
+        for (kind, path) in [("openai", "/v1"), ("anthropic", "")] {
+            let url = format!("{}{path}", server.base_url());
+            let config =
+                |s: &Scenario| json!({ "kind": kind, "base_url": url, "model": format!("scripted/{s:?}") });
+            let providers = shown.iter().map(|scenario| (*scenario, provider(config(scenario)))).collect();
+            assert_eq!(check(&mut Prepared { providers, counts_tokens: true }).await, shown, "{kind}");
         }
     });
 }
