@@ -16,7 +16,8 @@ use cyberine_types::RunId;
 pub struct Claim {
     run: RunId,
     epoch: u64,
-    hold: Hold,
+    /// `None` once the lock has been handed over.
+    hold: Option<Hold>,
 }
 
 /// What keeps others from adopting the run.
@@ -34,7 +35,7 @@ pub(crate) enum Hold {
 
 impl Claim {
     pub(crate) const fn new(run: RunId, epoch: u64, hold: Hold) -> Self {
-        Self { run, epoch, hold }
+        Self { run, epoch, hold: Some(hold) }
     }
 
     /// The run.
@@ -51,8 +52,9 @@ impl Claim {
 
     /// The same claim as somebody would hold it who has not noticed that it was taken over.
     #[cfg(feature = "contract")]
-    pub(crate) fn with_epoch(self, epoch: u64) -> Self {
-        Self { epoch, ..self }
+    pub(crate) fn with_epoch(mut self, epoch: u64) -> Self {
+        self.epoch = epoch;
+        self
     }
 
     /// Takes the claim's lock out, to be the standard input of a process that is about to be
@@ -60,10 +62,22 @@ impl Claim {
     /// given it up once the returned value is dropped. The other side takes it with [`lock_from_stdin`].
     /// `None` where the store lives in this process only.
     #[must_use]
-    pub fn into_lock(self) -> Option<OwnedFd> {
-        match self.hold {
+    pub fn into_lock(mut self) -> Option<OwnedFd> {
+        match self.hold.take()? {
             Hold::File(lock) => Some(OwnedFd::from(lock.into_file())),
             Hold::Token { .. } => None,
+        }
+    }
+}
+
+impl Drop for Claim {
+    /// Frees the lock by name, not by closing alone: a child that is between its fork and its
+    /// program holds a copy of every descriptor for an instant.
+    fn drop(&mut self) {
+        if let Some(Hold::File(lock)) = self.hold.take()
+            && let Err(error) = lock.release()
+        {
+            tracing::debug!(run = %self.run, %error, "the run's lock is freed by closing it");
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The store's part of the home directory: locks, wake-ups and the list of projects.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use cyberine_fs::{Durability, LockFile, PrivateDir};
 use cyberine_types::RunId;
@@ -63,9 +65,11 @@ impl Home {
         self.locks.try_lock(&lock_name(run)).map_err(StoreError::home)
     }
 
-    /// Whether somebody holds the run's lock.
-    pub(crate) fn is_locked(&self, run: RunId) -> Result<bool, StoreError> {
-        self.locks.is_locked(&lock_name(run)).map_err(StoreError::home)
+    /// Frees a lock by name, so that no child that is just being started keeps it for an instant.
+    pub(crate) fn unlock(lock: LockFile) {
+        if let Err(error) = lock.release() {
+            tracing::debug!(%error, "a lock is freed by closing it");
+        }
     }
 
     /// Removes the lock file of a run that is over, or was never recorded. Only for holders.
@@ -73,6 +77,19 @@ impl Home {
         if let Err(error) = self.locks.remove(&lock_name(run)) {
             tracing::debug!(%run, %error, "the lock file of a finished run stays behind");
         }
+    }
+
+    /// The runs that have a lock or wake-up file.
+    pub(crate) fn locked_or_told(&self) -> Result<BTreeSet<RunId>, StoreError> {
+        let locks = self.locks.list(usize::MAX).map_err(StoreError::home)?.names;
+        let told = self.wake.list(usize::MAX).map_err(StoreError::home)?.names;
+        let locked = locks.iter().filter_map(|name| name.strip_prefix("run-")?.strip_suffix(".lock"));
+        Ok(locked.chain(told.iter().map(String::as_str)).filter_map(|id| id.parse().ok()).collect())
+    }
+
+    /// Removes temporary files of writers that were killed more than an hour ago.
+    pub(crate) fn sweep(&self) -> Result<usize, StoreError> {
+        self.root.sweep_temporary(Duration::from_secs(3_600)).map_err(StoreError::home)
     }
 
     /// Writes the project down, unless it is listed. Not synced: the database knows it too, and

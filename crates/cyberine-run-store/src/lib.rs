@@ -37,6 +37,7 @@ mod claim;
 #[cfg(feature = "contract")]
 pub mod contract;
 mod control;
+pub mod doctor;
 mod error;
 mod event;
 mod fold;

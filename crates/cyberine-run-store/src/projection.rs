@@ -2,7 +2,11 @@
 //! `outputs/`. All of it can be written again from the database, so none of it is synced.
 
 use std::collections::BTreeSet;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
+use std::time::Duration;
 
 use cyberine_fs::{Durability, FsError, Identity, PrivateDir};
 use cyberine_types::RunId;
@@ -17,7 +21,7 @@ pub(crate) const STREAM: &str = "stream.jsonl";
 pub(crate) const CONTROL: &str = "control.json";
 const LOCAL: &str = ".local";
 const RUNS: &str = "runs";
-const OUTPUTS: &str = "outputs";
+pub(crate) const OUTPUTS: &str = "outputs";
 /// The most that is read back of one projection.
 pub(crate) const PROJECTION_MAX: usize = 1 << 30;
 
@@ -37,23 +41,20 @@ impl RunDir {
 
     /// Creates the directory of a run that is about to be admitted; `None` where there is one.
     pub(crate) fn create(project: &PrivateDir, run: RunId) -> Result<Option<Self>, FsError> {
-        let local = project.subdir(LOCAL)?;
+        let local = directory(project, LOCAL)?;
         if !local.exists(".gitignore")? {
             local.replace(".gitignore", b"*\n", Durability::Fast)?;
         }
-        let runs = local.subdir(RUNS)?;
+        let runs = directory(&local, RUNS)?;
         if runs.existing_subdir(&run.to_string())?.is_some() {
             return Ok(None);
         }
-        let dir = runs.subdir(&run.to_string())?;
-        // Made now, because a new directory is synced, and a transition is to cost one sync only.
-        dir.subdir(OUTPUTS)?;
-        Ok(Some(Self { dir }))
+        directory(&runs, &run.to_string()).map(|dir| Some(Self { dir }))
     }
 
     /// The directory of a run, created where it has been lost.
     pub(crate) fn open_or_create(project: &PrivateDir, run: RunId) -> Result<Self, FsError> {
-        let dir = project.subdir(LOCAL)?.subdir(RUNS)?.subdir(&run.to_string())?;
+        let dir = directory(&directory(&directory(project, LOCAL)?, RUNS)?, &run.to_string())?;
         Ok(Self { dir })
     }
 
@@ -70,11 +71,30 @@ impl RunDir {
                 tracing::debug!(%error, "a file of a refused run stays behind");
             }
         }
-        // Removes empty directories only, whatever the path has become.
-        for path in [self.dir.path().join(OUTPUTS), self.dir.path().to_owned()] {
-            if let Err(error) = std::fs::remove_dir(&path) {
-                tracing::debug!(path = %path.display(), %error, "a directory of a refused run stays behind");
-            }
+        if let Err(error) = self.dir.sweep_temporary(Duration::ZERO) {
+            tracing::debug!(%error, "a temporary file of a refused run stays behind");
+        }
+        // Removes an empty directory only, whatever the path has become.
+        if let Err(error) = std::fs::remove_dir(self.dir.path()) {
+            tracing::debug!(%error, "the directory of a refused run stays behind");
+        }
+    }
+}
+
+/// The directory `name` in `parent`, made where there is none. Unlike [`PrivateDir::subdir`] it
+/// does not sync the parent, since everything in here can be made again. The path is used for the
+/// making only: what is entered afterwards is what lies in the directory that `parent` is.
+fn directory(parent: &PrivateDir, name: &str) -> Result<PrivateDir, FsError> {
+    if let Some(dir) = parent.existing_subdir(name)? {
+        return Ok(dir);
+    }
+    let path = parent.path().join(name);
+    let made = DirBuilder::new().mode(0o700).create(&path);
+    match parent.existing_subdir(name)? {
+        Some(dir) => Ok(dir),
+        None => {
+            let source = made.err().unwrap_or_else(|| io::ErrorKind::NotFound.into());
+            Err(FsError::Io { action: "create", path, source })
         }
     }
 }
@@ -180,7 +200,7 @@ impl Projector {
                 }
                 let dir = match outputs.take() {
                     Some(dir) => dir,
-                    None => self.dir.dir.subdir(OUTPUTS)?,
+                    None => directory(&self.dir.dir, OUTPUTS)?,
                 };
                 dir.replace(
                     &output_name(s, c, &candidate.id),

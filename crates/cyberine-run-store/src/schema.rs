@@ -76,8 +76,9 @@ pub(crate) enum Standing {
     Foreign,
 }
 
-/// Looks at the database's marks.
+/// Looks at the database's marks, all of one instant: another process may be making it.
 pub(crate) fn standing(conn: &Connection) -> rusqlite::Result<Standing> {
+    let conn = conn.unchecked_transaction()?;
     let application: i64 = conn.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     let format: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     Ok(match (application, format) {

@@ -318,7 +318,7 @@ impl Inner {
         Ok(run)
     }
 
-    fn run_dir(&self, id: RunId) -> Result<RunDir, StoreError> {
+    pub(crate) fn run_dir(&self, id: RunId) -> Result<RunDir, StoreError> {
         let project = self.database.read(|conn| read::project(conn, id))?;
         let (path, identity) = project.ok_or(StoreError::NotFound { run: id })?;
         let (project, _) = projection::open_project(&path, Some(identity))?;

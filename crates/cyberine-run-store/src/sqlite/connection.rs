@@ -1,5 +1,6 @@
 //! Two connections, one that writes and one that reads, opened at their first use and kept open.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -73,7 +74,11 @@ impl Database {
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.with(&self.reader, |conn| work(conn))
+        // One snapshot for all of it: other processes write between any two statements.
+        self.with(&self.reader, |conn| {
+            let snapshot = conn.transaction().map_err(database("begin to read"))?;
+            work(&snapshot)
+        })
     }
 
     fn with<T>(
@@ -102,11 +107,7 @@ impl Database {
     /// is written there would be lost with the last process that has it open.
     fn still_there(&self, home: &Home, open: Open) -> Result<Open, StoreError> {
         let path = self.path.join(DATABASE);
-        let there = std::fs::symlink_metadata(&path).ok().map(|found| {
-            use std::os::unix::fs::MetadataExt as _;
-            Identity { device: found.dev(), inode: found.ino() }
-        });
-        if there == Some(open.identity) {
+        if look_at(&path)? == Some(open.identity) {
             return Ok(open);
         }
         drop(open);
@@ -116,6 +117,9 @@ impl Database {
     }
 
     fn open(&self, home: &Home, suspect: bool) -> Result<Open, StoreError> {
+        // One at a time in the whole process: a new file is closed before any connection opens it.
+        static OPENING: Mutex<()> = Mutex::new(());
+        let _opening = lock(&OPENING);
         let (path, identity) = database_file(&home.root)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_NOFOLLOW
@@ -134,25 +138,52 @@ impl Database {
 /// Creates the database's file where there is none, private from its first moment, and refuses
 /// links, FIFOs and files of others in the place of any of its three files. The path returned
 /// has no symbolic link in it.
+///
+/// A file that exists is looked at and never opened here: SQLite's locks belong to the process,
+/// and closing any descriptor of the file, whoever opened it, would drop those of every
+/// connection of this process.
 fn database_file(root: &PrivateDir) -> Result<(PathBuf, Identity), StoreError> {
-    root.append(DATABASE, b"", Durability::Fast).map_err(StoreError::home)?;
-    for name in [DATABASE, "state.db-wal", "state.db-shm"] {
-        root.read_from(name, 0, 0).map_err(StoreError::home)?;
-    }
     let unusable = |source: std::io::Error| StoreError::HomeUnusable {
         path: root.path().to_owned(),
         detail: source.to_string(),
     };
-    let path = std::fs::canonicalize(root.path()).map_err(unusable)?;
-    let again = PrivateDir::open_existing(&path).and_then(|dir| dir.identity()).map_err(StoreError::home)?;
+    let home = std::fs::canonicalize(root.path()).map_err(unusable)?;
+    let again = PrivateDir::open_existing(&home).and_then(|dir| dir.identity()).map_err(StoreError::home)?;
     if again != root.identity().map_err(StoreError::home)? {
         let detail = "another directory has taken its place".to_owned();
-        return Err(StoreError::HomeUnusable { path, detail });
+        return Err(StoreError::HomeUnusable { path: home, detail });
     }
-    let path = path.join(DATABASE);
-    let found = std::fs::symlink_metadata(&path).map_err(unusable)?;
-    use std::os::unix::fs::MetadataExt as _;
-    Ok((path, Identity { device: found.dev(), inode: found.ino() }))
+    let path = home.join(DATABASE);
+    if look_at(&path)?.is_none() {
+        root.append(DATABASE, b"", Durability::Fast).map_err(StoreError::home)?;
+    }
+    for name in ["state.db-wal", "state.db-shm"] {
+        look_at(&home.join(name))?;
+    }
+    let missing = || unusable(std::io::ErrorKind::NotFound.into());
+    let identity = look_at(&path)?.ok_or_else(missing)?;
+    Ok((path, identity))
+}
+
+/// Which file lies there, if any; refused where it is not a file of ours alone.
+fn look_at(path: &Path) -> Result<Option<Identity>, StoreError> {
+    let unusable = |detail: String| StoreError::HomeUnusable { path: path.to_owned(), detail };
+    let found = match std::fs::symlink_metadata(path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unusable(error.to_string())),
+    };
+    let me = rustix::process::geteuid().as_raw();
+    if !found.is_file() {
+        return Err(unusable("it is not a regular file; move it away".to_owned()));
+    }
+    if found.uid() != me {
+        return Err(unusable(format!("it belongs to user {}, not to user {me}", found.uid())));
+    }
+    if found.nlink() > 1 {
+        return Err(unusable(format!("it has {} names (hard links); remove the others", found.nlink())));
+    }
+    Ok(Some(Identity { device: found.dev(), inode: found.ino() }))
 }
 
 /// Brings the database to the present format. One process does it, the others wait.
@@ -198,10 +229,20 @@ fn wait_for(locks: &PrivateDir, name: &str) -> Result<LockFile, StoreError> {
     }
 }
 
+/// Turning it on takes the whole database for an instant, and unlike a transaction does not wait
+/// for others.
 fn write_ahead(conn: &Connection, path: &Path) -> Result<(), StoreError> {
-    let mode: String = conn
-        .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
-        .map_err(database("turn write-ahead logging on"))?;
+    let since = Instant::now();
+    let mode = loop {
+        match conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0)) {
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && since.elapsed() < BUSY =>
+            {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            outcome => break outcome.map_err(database("turn write-ahead logging on"))?,
+        }
+    };
     if mode.eq_ignore_ascii_case("wal") {
         return Ok(());
     }

@@ -97,6 +97,11 @@ fn numbers(conn: &Connection, sql: &str, params: impl Params) -> Result<Vec<i64>
     rows.collect::<rusqlite::Result<Vec<i64>>>().map_err(&failed)
 }
 
+/// The run's line; `None` where it cannot be read.
+pub(crate) fn one(conn: &Connection, n: i64) -> Result<Option<RunSummary>, StoreError> {
+    summaries(conn, &[n]).map(|mut found| found.pop())
+}
+
 /// A row that cannot be read is left out and never hides another.
 fn summaries(conn: &Connection, found: &[i64]) -> Result<Vec<RunSummary>, StoreError> {
     let sql = format!("SELECT {SUMMARY} FROM runs WHERE n = ?1");

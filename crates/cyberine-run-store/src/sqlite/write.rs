@@ -279,7 +279,7 @@ fn extend(
     Ok(Changed { run, added, epoch: row.epoch })
 }
 
-pub(crate) fn update_row(tx: &Transaction<'_>, n: i64, run: &Run) -> rusqlite::Result<()> {
+fn update_row(tx: &Transaction<'_>, n: i64, run: &Run) -> rusqlite::Result<()> {
     tx.execute(
         "UPDATE runs SET state = ?2, settled = ?3, detail = ?4, winner_preview = ?5, updated_at = ?6, last_seq = ?7
          WHERE n = ?1",
@@ -294,6 +294,16 @@ pub(crate) fn update_row(tx: &Transaction<'_>, n: i64, run: &Run) -> rusqlite::R
         ],
     )?;
     Ok(())
+}
+
+/// Makes a run's row and its search rows what its events make of them.
+pub(crate) fn repair_row(tx: &Transaction<'_>, n: i64, run: &Run) -> rusqlite::Result<()> {
+    update_row(tx, n, run)?;
+    tx.execute(
+        "UPDATE runs SET workflow = ?2, task_preview = ?3, cwd = ?4, admitted_at = ?5 WHERE n = ?1",
+        params![n, run.workflow_name, preview(&run.task), run.cwd, run.started_at.unix_ms()],
+    )?;
+    index_winner(tx, n, winner_preview(run).as_deref())
 }
 
 fn settle_reservation(tx: &Transaction<'_>, row: &Row, run: &Run) -> Result<(), StoreError> {
@@ -319,6 +329,16 @@ pub(crate) struct Reservation {
     pub(crate) day: i64,
     pub(crate) held: Usd,
     pub(crate) spent: Option<Usd>,
+}
+
+/// Puts a reservation right.
+pub(crate) fn set_reservation(tx: &Transaction<'_>, n: i64, wanted: Reservation) -> rusqlite::Result<()> {
+    tx.execute(
+        "INSERT INTO reservations(run, day, held, spent) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT(run) DO UPDATE SET day = excluded.day, held = excluded.held, spent = excluded.spent",
+        params![n, wanted.day, int(wanted.held.micros()), wanted.spent.map(|usd| int(usd.micros()))],
+    )?;
+    Ok(())
 }
 
 /// What a reservation row says.

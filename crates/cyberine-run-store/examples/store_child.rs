@@ -1,0 +1,129 @@
+//! A process that uses a store and is meant to be killed: the fault tests start it. Every line it
+//! prints is an acknowledgement, `ack <run id> <last sequence number>`, or a refusal,
+//! `refused <code>`.
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test's child speaks on its standard output and stops where it fails"
+)]
+
+use std::io::Read as _;
+use std::sync::Arc;
+
+use cyberine_run_store::{
+    Claim, NewRun, ProcessCount, Reserve, RunEvent, RunState, RunStore as _, SqliteRunStore, StoreError,
+    lock_from_stdin,
+};
+use cyberine_types::{Billing, CostBasis, ManualClock, RunId, Timestamp, Usage, Usd};
+
+struct Child {
+    store: SqliteRunStore,
+    project: String,
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [mode, home, rest] = args.as_slice() else { return say("refused usage") };
+    // The same noon for all, so that no test meets midnight.
+    let clock = Arc::new(ManualClock::at(Timestamp::from_unix_ms(1_796_040_000_000)));
+    let child = Child { store: SqliteRunStore::new(home, clock), project: rest.clone() };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let outcome = runtime.block_on(async {
+        match mode.as_str() {
+            "capped" => child.capped().await,
+            "once" => child.whole_run().await,
+            "forever" => loop {
+                child.whole_run().await?;
+            },
+            "runner" => child.runner().await,
+            _ => Ok(say("refused usage")),
+        }
+    });
+    if let Err(error) = outcome {
+        eprintln!("{error}: {:?}", error);
+        say(&format!("refused {}", error.code()));
+    }
+}
+
+/// One call a line, so that a line is there whole or not at all; and one that the store does not
+/// use, so that a fault injected into the store's calls cannot silence the child.
+fn say(line: &str) {
+    let line = format!("{line}\n");
+    rustix::io::writev(std::io::stdout(), &[std::io::IoSlice::new(line.as_bytes())]).unwrap();
+}
+
+impl Child {
+    async fn admit(&self, daily_cap: Option<Usd>) -> Result<Claim, StoreError> {
+        let run = NewRun {
+            id: RunId::random(),
+            workflow: "mcp-orchestrate".to_owned(),
+            prompt: "three rivers".to_owned(),
+            cwd: self.project.clone(),
+            requested_by: "child@1".to_owned(),
+            spec: serde_json::json!({}),
+        };
+        let claim = self.store.admit(run, Reserve { amount: Usd::from_dollars(1.0), daily_cap }).await?;
+        say(&format!("ack {} 1", claim.run()));
+        Ok(claim)
+    }
+
+    async fn append(&self, claim: &Claim, events: Vec<RunEvent>) -> Result<(), StoreError> {
+        let last = self.store.append(claim, events).await?;
+        say(&format!("ack {} {last}", claim.run()));
+        Ok(())
+    }
+
+    /// Wants one run of ten that a day has room for, and holds it until standard input ends.
+    async fn capped(&self) -> Result<(), StoreError> {
+        let _claim = self.admit(Some(Usd::from_dollars(10.0))).await?;
+        std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+        Ok(())
+    }
+
+    async fn whole_run(&self) -> Result<(), StoreError> {
+        let claim = self.admit(None).await?;
+        self.append(&claim, begin()).await?;
+        let done = RunEvent::CandidateDone {
+            step: "dispatch".to_owned(),
+            candidate: "a".to_owned(),
+            output: "Rhine, Danube, Elbe".to_owned(),
+            usage: Usage {
+                usd: Some(Usd::from_dollars(0.1)),
+                basis: CostBasis::Reported,
+                ..Usage::default()
+            },
+            duration_ms: 1,
+        };
+        self.append(&claim, vec![done]).await?;
+        let processes = ProcessCount::default();
+        let settled =
+            RunEvent::Settled { state: RunState::Done, detail: "over".to_owned(), reason: None, processes };
+        self.append(&claim, vec![settled]).await
+    }
+
+    /// Takes the lock it was given as standard input; `project` is the run's id here.
+    async fn runner(&self) -> Result<(), StoreError> {
+        let lock = lock_from_stdin().unwrap();
+        let id = self.project.parse().unwrap();
+        let claim = self.store.claim_handed_over(id, lock, std::process::id()).await?;
+        say(&format!("ack {id} {}", claim.epoch()));
+        loop {
+            std::thread::park();
+        }
+    }
+}
+
+fn begin() -> Vec<RunEvent> {
+    vec![
+        RunEvent::Started { pid: std::process::id() },
+        RunEvent::StepStarted { step: "dispatch".to_owned(), name: "Dispatch".to_owned() },
+        RunEvent::CandidateStarted {
+            step: "dispatch".to_owned(),
+            candidate: "a".to_owned(),
+            provider: "a".to_owned(),
+            kind: "command".to_owned(),
+            model: None,
+            billing: Billing::Metered,
+        },
+    ]
+}

@@ -1,0 +1,95 @@
+//! A lost database is built again from what the projects show of their runs.
+
+use std::path::PathBuf;
+
+use cyberine_fs::Identity;
+use rusqlite::TransactionBehavior;
+use serde::Serialize;
+
+use crate::error::{StoreError, chain};
+use crate::event::Event;
+use crate::fold;
+use crate::home::DATABASE;
+use crate::projection::{self, RunDir};
+use crate::run::Run;
+use crate::sqlite::write::Project;
+use crate::sqlite::{Inner, SqliteRunStore, database, read, write};
+
+/// What came of rebuilding.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Rebuilt {
+    /// How many runs are in the database again.
+    pub runs: u64,
+    /// What could not be read, one line each.
+    pub skipped: Vec<String>,
+}
+
+struct Found {
+    run: Run,
+    log: Vec<Event>,
+    project: Project,
+}
+
+/// Fills an empty database from the projections in the projects the home knows, and in `also`.
+/// Runs that were not over are open again, and the next process that looks adopts them. Events
+/// that had not reached a project's files are lost.
+///
+/// # Errors
+/// [`StoreError::DatabaseExists`] where the database holds runs: move it aside first.
+pub async fn rebuild(store: &SqliteRunStore, also: Vec<PathBuf>) -> Result<Rebuilt, StoreError> {
+    store.blocking(move |inner| rebuild_home(inner, &also)).await
+}
+
+fn rebuild_home(inner: &Inner, also: &[PathBuf]) -> Result<Rebuilt, StoreError> {
+    if !inner.database.read(read::all)?.is_empty() {
+        return Err(StoreError::DatabaseExists { path: inner.database.path().join(DATABASE) });
+    }
+    let home = inner.database.home()?;
+    let mut paths = home.projects()?;
+    for path in also.iter().filter_map(|path| path.to_str()) {
+        home.remember_project(path)?;
+        if !paths.iter().any(|known| known == path) {
+            paths.push(path.to_owned());
+        }
+    }
+    let (mut rebuilt, mut found) = (Rebuilt::default(), Vec::new());
+    for path in paths {
+        if let Err(error) = collect(&path, &mut found, &mut rebuilt.skipped) {
+            rebuilt.skipped.push(format!("{path}: {}", chain(&error)));
+        }
+    }
+    found.sort_by_key(|found| (found.run.started_at, found.run.run_id));
+    found.dedup_by_key(|found| found.run.run_id);
+    rebuilt.runs = found.len() as u64;
+    inner.database.write(|conn| {
+        let tx = conn
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(database("rebuild the database"))?;
+        for Found { run, log, project } in &found {
+            if read::row(&tx, run.run_id)?.is_none() {
+                write::insert(&tx, run, log, project)?;
+            }
+        }
+        tx.commit().map_err(database("rebuild the database"))
+    })?;
+    Ok(rebuilt)
+}
+
+fn collect(path: &str, found: &mut Vec<Found>, skipped: &mut Vec<String>) -> Result<(), StoreError> {
+    let (project, Identity { device, inode }) = projection::open_project(path, None)?;
+    for id in projection::runs_in(&project)? {
+        let Some(dir) = RunDir::open(&project, id)? else { continue };
+        let log = projection::read_log(&dir)?;
+        match fold::fold(id, &log) {
+            // The run's own word for its directory is not believed: it is where it was found.
+            Ok(run) if run.cwd == path => {
+                let project = Project { path: path.to_owned(), dev: device, ino: inode };
+                found.push(Found { run, log, project });
+            }
+            Ok(run) => skipped.push(format!("{}: it belongs to `{}`", dir.path().display(), run.cwd)),
+            Err(error) => skipped.push(format!("{}: {error}", dir.path().display())),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! The doctor finds what is out of order, repairs what follows from the events, and rebuilds.
+
+use cyberine_run_store::doctor::{FindingKind, check, rebuild};
+use cyberine_run_store::{Ledger as _, Registry as _, RunStore as _, StoreError};
+use cyberine_types::{Clock as _, RunId, Usd};
+
+use crate::support::{Place, block_on, dollar, interrupted};
+
+async fn ended(place: &Place, prompt: &str) -> RunId {
+    let store = place.store();
+    let claim = store.admit(place.run(prompt), dollar()).await.unwrap();
+    store.append(&claim, vec![interrupted()]).await.unwrap();
+    claim.run()
+}
+
+async fn kinds(place: &Place) -> Vec<(FindingKind, bool)> {
+    let report = check(&place.store()).await.unwrap();
+    report.findings.into_iter().map(|finding| (finding.kind, finding.repaired)).collect()
+}
+
+#[test]
+fn what_follows_from_the_events_is_repaired() {
+    let place = Place::new();
+    block_on(async {
+        let id = ended(&place, "checked").await;
+        assert_eq!(kinds(&place).await, []);
+        let conn = rusqlite::Connection::open(place.home().join("state.db")).unwrap();
+        let dir = place.run_dir(id);
+        let faults: [(&dyn Fn(), FindingKind); 7] = [
+            (&|| conn.execute_batch("UPDATE runs SET detail = 'fine'").unwrap(), FindingKind::Row),
+            (&|| conn.execute_batch("UPDATE runs SET settled = 0, cwd = '/'").unwrap(), FindingKind::Row),
+            (
+                &|| conn.execute_batch("UPDATE reservations SET spent = NULL").unwrap(),
+                FindingKind::Reservation,
+            ),
+            (&|| conn.execute_batch("DELETE FROM reservations").unwrap(), FindingKind::Reservation),
+            (&|| std::fs::write(dir.join("run.json"), "{}").unwrap(), FindingKind::Projection),
+            (&|| std::fs::remove_dir_all(&dir).unwrap(), FindingKind::Projection),
+            (
+                &|| std::fs::write(place.home().join(format!("locks/run-{id}.lock")), "").unwrap(),
+                FindingKind::Leftover,
+            ),
+        ];
+        for (fault, kind) in faults {
+            fault();
+            let found = kinds(&place).await;
+            if kind == FindingKind::Leftover {
+                // The run's own check takes and removes the lock file already.
+                assert!(!place.home().join(format!("locks/run-{id}.lock")).exists());
+            } else {
+                assert_eq!(found, [(kind, true)]);
+            }
+            assert_eq!(kinds(&place).await, [], "after the repair of {kind:?}");
+        }
+    });
+}
+
+#[test]
+fn a_hole_in_a_log_is_found_and_left() {
+    let place = Place::new();
+    block_on(async {
+        let (first, second) = (ended(&place, "holed").await, ended(&place, "whole").await);
+        let conn = rusqlite::Connection::open(place.home().join("state.db")).unwrap();
+        conn.execute_batch("DELETE FROM events WHERE run = 1 AND seq = 1").unwrap();
+        let report = check(&place.store()).await.unwrap();
+        assert_eq!(report.runs, 2);
+        assert_eq!(report.findings.len(), 1);
+        assert_eq!(
+            (report.findings[0].kind, &report.findings[0].subject),
+            (FindingKind::Log, &first.to_string())
+        );
+        assert!(!report.is_clean());
+        assert!(place.store().load(second).await.unwrap().is_some());
+    });
+}
+
+#[test]
+fn a_live_run_is_left_to_its_holder() {
+    let place = Place::new();
+    block_on(async {
+        let store = place.store();
+        let claim = store.admit(place.run("live"), dollar()).await.unwrap();
+        std::fs::write(place.run_dir(claim.run()).join("run.json"), "{}").unwrap();
+        assert_eq!(kinds(&place).await, []);
+        drop(claim);
+        assert_eq!(kinds(&place).await, [(FindingKind::Abandoned, false), (FindingKind::Projection, true)]);
+    });
+}
+
+#[test]
+fn a_lost_database_is_built_again_from_the_projects() {
+    let place = Place::new();
+    block_on(async {
+        let store = place.store();
+        let done = ended(&place, "over and done").await;
+        let claim = store.admit(place.run("still open"), dollar()).await.unwrap();
+        let (open, before) =
+            (claim.run(), (store.load(done).await.unwrap(), store.load(claim.run()).await.unwrap()));
+        assert!(matches!(rebuild(&store, Vec::new()).await, Err(StoreError::DatabaseExists { .. })));
+        drop((claim, store));
+        for name in ["state.db", "state.db-wal", "state.db-shm"] {
+            let _ = std::fs::remove_file(place.home().join(name));
+        }
+        // A torn last line, and a directory that holds no run.
+        let events = place.run_dir(open).join("events.jsonl");
+        let torn = [std::fs::read(&events).unwrap(), b"{\"seq\":2,\"at\"".to_vec()].concat();
+        std::fs::write(&events, torn).unwrap();
+        std::fs::create_dir(place.run_dir(RunId::random())).unwrap();
+        let store = place.store();
+        let rebuilt = rebuild(&store, Vec::new()).await.unwrap();
+        assert_eq!((rebuilt.runs, rebuilt.skipped.len()), (2, 1), "{rebuilt:?}");
+        assert_eq!((store.load(done).await.unwrap(), store.load(open).await.unwrap()), before);
+        assert_eq!(store.unsettled().await.unwrap(), [open]);
+        let totals = store.day(place.clock.now().day()).await.unwrap();
+        assert_eq!((totals.reserved, totals.spent), (Usd::from_dollars(1.0), Usd::ZERO));
+        let found = store.query("over and".to_owned(), 9).await.unwrap();
+        assert_eq!(found.iter().map(|run| run.run_id).collect::<Vec<_>>(), [done]);
+        let adopted = store.adopt(open).await.unwrap().unwrap();
+        store.append(&adopted, vec![interrupted()]).await.unwrap();
+        check(&store).await.unwrap();
+        assert_eq!(check(&store).await.unwrap().findings, []);
+    });
+}

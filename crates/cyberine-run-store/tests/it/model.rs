@@ -1,0 +1,254 @@
+//! Random sequences of operations through several handles, against a model of the money and the
+//! claims.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cyberine_run_store::{
+    CancelOutcome, Claim, DayTotals, Ledger, MemoryRunStore, ProcessCount, Reserve, RunEvent, RunState,
+    RunStore, StoreError,
+};
+use cyberine_types::{Billing, Clock as _, CostBasis, RunId, Usage, Usd};
+use proptest::prelude::*;
+
+use crate::support::{Place, block_on};
+
+#[derive(Debug, Clone)]
+enum Op {
+    Admit { cents: u64, cap: Option<u64> },
+    Spend { run: usize, cents: Option<u64> },
+    Settle { run: usize },
+    Abandon { run: usize },
+    Adopt { run: usize },
+    Cancel { run: usize },
+}
+
+/// What the model knows of one run.
+#[derive(Debug)]
+struct Known {
+    held: u64,
+    spent: u64,
+    complete: bool,
+    asked: u32,
+    epoch: u64,
+    last: u64,
+    cancelled: bool,
+    settled: bool,
+    claim: Option<Claim>,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let run = 0..6_usize;
+    prop_oneof![
+        3 => (0..300_u64, prop::option::of(0..900_u64)).prop_map(|(cents, cap)| Op::Admit { cents, cap }),
+        3 => (run.clone(), prop::option::of(0..200_u64)).prop_map(|(run, cents)| Op::Spend { run, cents }),
+        2 => run.clone().prop_map(|run| Op::Settle { run }),
+        1 => run.clone().prop_map(|run| Op::Abandon { run }),
+        2 => run.clone().prop_map(|run| Op::Adopt { run }),
+        1 => run.prop_map(|run| Op::Cancel { run }),
+    ]
+}
+
+fn cents(amount: u64) -> Usd {
+    Usd::from_micros(amount * 10_000)
+}
+
+fn settled(state: RunState) -> RunEvent {
+    RunEvent::Settled { state, detail: "over".to_owned(), reason: None, processes: ProcessCount::default() }
+}
+
+fn spend(run: &Known, amount: Option<u64>) -> Vec<RunEvent> {
+    let mut events = Vec::new();
+    if run.asked == 0 {
+        events.push(RunEvent::StepStarted { step: "s".to_owned(), name: "S".to_owned() });
+    }
+    let (step, candidate) = ("s".to_owned(), run.asked.to_string());
+    events.push(RunEvent::CandidateStarted {
+        step: step.clone(),
+        candidate: candidate.clone(),
+        provider: "p".to_owned(),
+        kind: "k".to_owned(),
+        model: None,
+        billing: Billing::Metered,
+    });
+    let basis = if amount.is_some() { CostBasis::Reported } else { CostBasis::Unknown };
+    let usage = Usage { output: 1, usd: amount.map(cents), basis, ..Usage::default() };
+    events.push(RunEvent::CandidateDone { step, candidate, output: "x".to_owned(), usage, duration_ms: 1 });
+    events
+}
+
+impl Known {
+    fn charge(&self) -> u64 {
+        if self.complete { self.spent } else { self.spent.max(self.held) }
+    }
+}
+
+struct Model<'a, S> {
+    place: &'a Place,
+    handles: [S; 2],
+    runs: Vec<(RunId, Known)>,
+}
+
+impl<S: RunStore + Ledger> Model<'_, S> {
+    fn totals(&self) -> DayTotals {
+        let held = self.runs.iter().filter(|(_, run)| !run.settled).map(|(_, run)| run.held).sum();
+        let spent = self.runs.iter().filter(|(_, run)| run.settled).map(|(_, run)| run.charge()).sum();
+        DayTotals { reserved: cents(held), spent: cents(spent) }
+    }
+
+    async fn apply(&mut self, turn: usize, op: &Op) {
+        let index = match op {
+            Op::Admit { cents: amount, cap } => return self.admit(turn, *amount, *cap).await,
+            Op::Spend { run, .. }
+            | Op::Settle { run }
+            | Op::Abandon { run }
+            | Op::Adopt { run }
+            | Op::Cancel { run } => *run,
+        };
+        let store = &self.handles[turn % 2];
+        let Some((id, run)) = self.runs.get_mut(index) else { return };
+        match op {
+            Op::Admit { .. } => {}
+            Op::Spend { cents, .. } => {
+                let events = spend(run, *cents);
+                let count = events.len() as u64;
+                if append(store, run, events).await {
+                    run.last += count;
+                    run.asked += 1;
+                    run.spent += cents.unwrap_or(0);
+                    run.complete &= cents.is_some();
+                }
+            }
+            Op::Settle { .. } => {
+                if append(store, run, vec![settled(RunState::Done)]).await {
+                    run.last += 1;
+                    run.settled = true;
+                }
+            }
+            Op::Abandon { .. } => run.claim = None,
+            Op::Adopt { .. } => {
+                let adopted = store.adopt(*id).await.unwrap();
+                assert_eq!(adopted.is_some(), !run.settled && run.claim.is_none());
+                if let Some(claim) = adopted {
+                    run.epoch += 1;
+                    assert_eq!(claim.epoch(), run.epoch);
+                    run.claim = Some(claim);
+                }
+            }
+            Op::Cancel { .. } => {
+                let outcome = store.request_cancel(*id, "model".to_owned(), None).await.unwrap();
+                if run.settled {
+                    assert_eq!(outcome, CancelOutcome::AlreadyFinished(RunState::Done));
+                } else {
+                    assert_eq!(outcome, CancelOutcome::Requested);
+                    run.last += u64::from(!run.cancelled);
+                    run.cancelled = true;
+                }
+            }
+        }
+    }
+
+    async fn admit(&mut self, turn: usize, amount: u64, cap: Option<u64>) {
+        let reserve = Reserve { amount: cents(amount), daily_cap: cap.map(cents) };
+        let new = self.place.run("model");
+        let id = new.id;
+        let totals = self.totals();
+        let fits = cap.is_none_or(|cap| totals.reserved + totals.spent + cents(amount) <= cents(cap));
+        match self.handles[turn % 2].admit(new, reserve).await {
+            Ok(claim) => {
+                assert!(fits, "{totals:?} leave no room for {amount} cents under {cap:?}");
+                let known = Known {
+                    held: amount,
+                    spent: 0,
+                    complete: true,
+                    asked: 0,
+                    epoch: 1,
+                    last: 1,
+                    cancelled: false,
+                    settled: false,
+                    claim: Some(claim),
+                };
+                self.runs.push((id, known));
+            }
+            Err(StoreError::CapReached { held, spent, .. }) => {
+                assert!(!fits);
+                assert_eq!(DayTotals { reserved: held, spent }, totals);
+            }
+            Err(error) => unreachable!("{error}"),
+        }
+    }
+
+    async fn agrees(&self) {
+        let day = self.place.clock.now().day();
+        for store in &self.handles {
+            assert_eq!(store.day(day).await.unwrap(), self.totals());
+            let open: Vec<RunId> =
+                self.runs.iter().filter(|(_, run)| !run.settled).map(|(id, _)| *id).collect();
+            assert_eq!(store.unsettled().await.unwrap(), open);
+            for (id, known) in &self.runs {
+                let run = store.load(*id).await.unwrap().unwrap();
+                assert_eq!(run.next_seq - 1, known.last);
+                assert_eq!(run.state.is_terminal(), known.settled);
+            }
+        }
+    }
+
+    async fn wind_down(&mut self) {
+        for (id, run) in &mut self.runs {
+            if !run.settled {
+                run.claim = None;
+                let claim = self.handles[0].adopt(*id).await.unwrap().unwrap();
+                self.handles[1].append(&claim, vec![settled(RunState::Error)]).await.unwrap();
+                (run.settled, run.last) = (true, run.last + 1);
+            }
+        }
+        assert_eq!(self.totals().reserved, Usd::ZERO);
+        self.agrees().await;
+    }
+}
+
+/// Whether the append went through; it does exactly where the claim is held and the run is open.
+async fn append(store: &impl RunStore, run: &Known, events: Vec<RunEvent>) -> bool {
+    let Some(claim) = &run.claim else { return false };
+    match store.append(claim, events).await {
+        Ok(_) => {
+            assert!(!run.settled);
+            true
+        }
+        Err(StoreError::Fenced { .. }) => {
+            assert!(run.settled);
+            false
+        }
+        Err(error) => unreachable!("{error}"),
+    }
+}
+
+fn check<S: RunStore + Ledger>(place: &Place, handles: [S; 2], ops: &[Op]) {
+    block_on(async {
+        let mut model = Model { place, handles, runs: Vec::new() };
+        for (turn, op) in ops.iter().enumerate() {
+            model.apply(turn, op).await;
+        }
+        model.agrees().await;
+        model.wind_down().await;
+        let distinct: BTreeMap<_, _> = model.runs.iter().map(|(id, run)| (*id, run.epoch)).collect();
+        assert_eq!(distinct.len(), model.runs.len());
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_sqlite_store_follows_the_model(ops in prop::collection::vec(op(), 1..24)) {
+        let place = Place::new();
+        check(&place, [place.store(), place.store()], &ops);
+    }
+
+    #[test]
+    fn the_memory_store_follows_the_model(ops in prop::collection::vec(op(), 1..60)) {
+        let place = Place::new();
+        let store = MemoryRunStore::new(Arc::clone(&place.clock) as Arc<dyn cyberine_types::Clock>);
+        check(&place, [store.clone(), store], &ops);
+    }
+}
