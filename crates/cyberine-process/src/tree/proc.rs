@@ -66,18 +66,28 @@ pub(crate) fn kill(scope: &Scope, grace: Duration, deadline: Duration) -> KillRe
             std::thread::sleep(PAUSE);
         }
     }
-    let until = Instant::now() + deadline;
-    let left = loop {
-        let found = look(scope, &known);
-        known.extend(found.iter().map(|row| row.process));
-        if found.is_empty() || Instant::now() >= until {
-            break found.len();
-        }
-        signal_all(scope, &found, Signal::KILL);
-        std::thread::sleep(PAUSE);
-    };
+    let left = kill_until_gone(scope, &mut known, deadline);
     reap_adopted();
     KillReport { killed: known.len() - left, left }
+}
+
+/// Kills until two looks in a row find nothing, and says how many are left at the deadline. One look
+/// is not enough: a process that is just starting its program shows no environment for an instant.
+fn kill_until_gone(scope: &Scope, known: &mut HashSet<Process>, deadline: Duration) -> usize {
+    let until = Instant::now() + deadline;
+    let mut quiet = 0;
+    loop {
+        let found = look(scope, known);
+        known.extend(found.iter().map(|row| row.process));
+        quiet = if found.is_empty() { quiet + 1 } else { 0 };
+        if quiet == 2 || Instant::now() >= until {
+            return found.len();
+        }
+        if !found.is_empty() {
+            signal_all(scope, &found, Signal::KILL);
+        }
+        std::thread::sleep(PAUSE);
+    }
 }
 
 /// Kills what is in `scope` now and does not look back.

@@ -109,6 +109,7 @@ fn subreaper() {
         // What even clears its environment is still below the subreaper.
         let mut child = start(hiding(&["clear"]));
         let cleared: u32 = read_line(&mut child).await.parse().unwrap();
+        eventually("its environment is cleared", || runs_sleep(cleared)).await;
         child.kill_tree().await;
         assert!(!is_gone(cleared), "nothing links it to the child");
         let report = kill_below("subreaper-test", Duration::from_secs(5));
@@ -122,6 +123,10 @@ fn subreaper() {
         assert_eq!(kill_below("subreaper-test", Duration::from_secs(5)), KillReport::default());
         assert_eq!(short.finish().await.unwrap().status.code(), Some(3));
     });
+}
+
+fn runs_sleep(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap() == "sleep\n"
 }
 
 fn numbers(line: &str) -> Vec<u32> {
