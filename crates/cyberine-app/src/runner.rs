@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cyberine_orchestrator::{Control, ControlSource, Engine, Plan, TickSink};
-use cyberine_run_store::{Claim, ControlReader, RunStore, SqliteRunStore, Tick, TickWriter};
+use cyberine_run_store::{Claim, ControlReader, RunStore, SqliteRunStore, StoreError, Tick, TickWriter};
 use cyberine_types::{RunId, SystemClock};
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
@@ -31,9 +31,10 @@ pub fn run_runner(id: RunId) -> ExitCode {
     telemetry::start(&environment);
     let ended = match lock {
         Ok(lock) => carry_out(id, lock, environment),
-        Err(error) => {
-            Err(Problem::new(Exit::Usage, format!("a runner is started by a server, not by hand: {error}")))
-        }
+        Err(error) => Err(Problem::new(
+            Exit::Usage,
+            format!("a runner is started by dispatching a run, not by hand: {error}"),
+        )),
     };
     match ended {
         Ok(()) => Exit::Done.into(),
@@ -48,9 +49,17 @@ fn carry_out(id: RunId, lock: OwnedFd, environment: Environment) -> Result<(), P
     let home = Home::resolve(&environment)?;
     runtime::block_on(async move {
         let store = SqliteRunStore::new(home.directory(), Arc::new(SystemClock));
-        let claim = store.claim_handed_over(id, lock, std::process::id()).await?;
+        let claim = store.claim_handed_over(id, lock, std::process::id()).await.map_err(not_handed_over)?;
         engage(&store, claim, &environment).await
     })?
+}
+
+/// A lock that nobody handed over is a runner somebody started by hand.
+fn not_handed_over(error: StoreError) -> Problem {
+    match error {
+        StoreError::ClaimRefused { .. } => Problem { exit: Exit::Usage, ..Problem::from(error) },
+        _ => Problem::from(error),
+    }
 }
 
 /// Drives the engine from the claim to the settlement.
@@ -111,7 +120,7 @@ impl Stream {
         self.write(|writer| writer.flush(Instant::now()));
     }
 
-    fn write(&self, write: impl FnOnce(&mut TickWriter) -> Result<(), cyberine_run_store::StoreError>) {
+    fn write(&self, write: impl FnOnce(&mut TickWriter) -> Result<(), StoreError>) {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = write(&mut writer) {
             tracing::debug!("a tick was not written: {}", chain(&error));

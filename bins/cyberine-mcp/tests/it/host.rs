@@ -1,0 +1,250 @@
+//! A place to run in, and a host that speaks to the server over pipes.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// Long enough for a machine under load; every wait ends as soon as what it waits for is there.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A home and a project of a test's own.
+pub(crate) struct Place {
+    root: tempfile::TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let place = Self { root: tempfile::tempdir().unwrap() };
+        std::fs::create_dir(place.project()).unwrap();
+        place
+    }
+
+    /// A place whose home has this configuration.
+    pub(crate) fn with(config: &str) -> Self {
+        let place = Self::new();
+        place.configure(config);
+        place
+    }
+
+    pub(crate) fn configure(&self, config: &str) {
+        std::fs::create_dir_all(self.home()).unwrap();
+        write_private(&self.home().join("config.toml"), config);
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.path("home")
+    }
+
+    pub(crate) fn project(&self) -> PathBuf {
+        self.path("project")
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root.path().canonicalize().unwrap().join(name)
+    }
+
+    pub(crate) fn run_dir(&self, run: &str) -> PathBuf {
+        self.project().join(".local/runs").join(run)
+    }
+
+    /// The server's command line and environment: nothing of the test's own but the PATH.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cyberine-mcp"));
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.root.path())
+            .env("CYBERINE_HOME", self.home())
+            .env("CYBERINE_DISCOVERY", "off")
+            .current_dir(self.project());
+        command
+    }
+
+    pub(crate) fn output(&self, arguments: &[&str]) -> Output {
+        self.command().args(arguments).stdin(Stdio::null()).output().unwrap()
+    }
+
+    pub(crate) fn host(&self) -> Host {
+        Host::start(self.command())
+    }
+}
+
+pub(crate) fn write_private(path: &Path, text: &str) {
+    let mut file: File =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+}
+
+/// A provider that runs `script` with a shell.
+pub(crate) fn shell(name: &str, script: &str) -> String {
+    format!("[providers.{name}]\nkind = \"command\"\ncommand = [\"sh\", \"-c\", {}]\n", Value::from(script))
+}
+
+/// A provider that says `answer` once `gate` exists.
+pub(crate) fn gated(name: &str, gate: &Path, answer: &str) -> String {
+    let wait =
+        format!("cat > /dev/null; while [ ! -e '{}' ]; do sleep 0.02; done; echo '{answer}'", gate.display());
+    shell(name, &wait)
+}
+
+/// An MCP host of the 2025 era.
+pub(crate) struct Host {
+    child: Child,
+    input: Option<ChildStdin>,
+    lines: Receiver<Value>,
+    next_id: u64,
+    pub(crate) notes: Vec<Value>,
+}
+
+impl Host {
+    pub(crate) fn start(mut command: Command) -> Self {
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = sync_channel(1024);
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                let message = serde_json::from_str(&line).unwrap_or_else(|_| panic!("not JSON: {line}"));
+                if sender.send(message).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut host = Self { child, input, lines, next_id: 1, notes: Vec::new() };
+        let params = json!({
+            "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": { "name": "test-host", "version": "1" },
+        });
+        let hello = host.request("initialize", &params);
+        assert_eq!(hello["result"]["serverInfo"]["name"], "cyberine", "{hello}");
+        host.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        host
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn send(&mut self, message: &Value) {
+        let input = self.input.as_mut().unwrap();
+        input.write_all(format!("{message}\n").as_bytes()).unwrap();
+    }
+
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> Value {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        loop {
+            let message = self.lines.recv_timeout(PATIENCE).unwrap();
+            if message["id"] == id {
+                return message;
+            }
+            self.notes.push(message);
+        }
+    }
+
+    /// Calls a tool and returns its result.
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        let answer = self.request("tools/call", &json!({ "name": tool, "arguments": arguments }));
+        answer.get("result").cloned().unwrap_or_else(|| panic!("no result: {answer}"))
+    }
+
+    /// Calls a tool that must succeed and returns what it says.
+    pub(crate) fn ok(&mut self, tool: &str, arguments: &Value) -> Value {
+        let result = self.call(tool, arguments);
+        assert_ne!(result["isError"], true, "{result}");
+        result["structuredContent"].clone()
+    }
+
+    /// Calls a tool that must fail and returns the error it gives.
+    pub(crate) fn refused(&mut self, tool: &str, arguments: &Value) -> String {
+        let result = self.call(tool, arguments);
+        assert_eq!(result["isError"], true, "{result}");
+        let content = &result["structuredContent"];
+        assert!(content.get("status").is_none(), "{content}");
+        content["error"].as_str().unwrap().to_owned()
+    }
+
+    /// Dispatches `prompt` and returns the run's id.
+    pub(crate) fn orchestrate(&mut self, prompt: &str) -> String {
+        let dispatched = self.ok("orchestrate", &json!({ "prompt": prompt }));
+        assert_eq!(dispatched["status"], "dispatched", "{dispatched}");
+        dispatched["runId"].as_str().unwrap().to_owned()
+    }
+
+    /// The run as soon as `done` says so.
+    pub(crate) fn inspect_until(&mut self, run: &str, done: impl Fn(&Value) -> bool) -> Value {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let view = self.ok("inspect_run", &json!({ "runId": run }));
+            if done(&view) {
+                return view;
+            }
+            assert!(Instant::now() < until, "{view}");
+            let since = view["nextSeq"].as_u64().unwrap() - 1;
+            self.ok("inspect_run", &json!({ "runId": run, "sinceSeq": since, "waitMs": 500 }));
+        }
+    }
+
+    pub(crate) fn settled(&mut self, run: &str) -> Value {
+        self.inspect_until(run, |view| is_over(view))
+    }
+
+    /// Closes the server's input and returns how and how soon it ended.
+    pub(crate) fn hang_up(mut self) -> (ExitStatus, Duration) {
+        drop(self.input.take());
+        let begun = Instant::now();
+        (self.child.wait().unwrap(), begun.elapsed())
+    }
+
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) fn is_over(view: &Value) -> bool {
+    ["done", "error", "cancelled"].contains(&view["state"].as_str().unwrap())
+}
+
+/// Processes that carry the mark of `run`.
+pub(crate) fn marked(run: &str) -> Vec<u32> {
+    let mark = format!("CYBERINE_RUN={run}");
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| environment(*pid).iter().any(|variable| *variable == mark)).collect()
+}
+
+/// The environment of a process, as the system shows it.
+pub(crate) fn environment(pid: u32) -> Vec<String> {
+    let bytes = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    bytes.split(|byte| *byte == 0).map(|entry| String::from_utf8_lossy(entry).into_owned()).collect()
+}
+
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < until, "still waiting until {what}");
+        std::thread::yield_now();
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+}
+
+pub(crate) fn kill_nine(pid: u64) {
+    let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+}
