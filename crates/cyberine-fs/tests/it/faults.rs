@@ -4,14 +4,14 @@
 use std::path::Path;
 
 use cyberine_fs::{Durability, PrivateDir};
+use cyberine_testkit::{assert_played, under_strace};
 
 use crate::{helper, home};
 
 /// Runs "report what fails" under a fault and gives its four outcomes: replace, append, lock, ask.
 fn outcomes(inject: &str, home: &PrivateDir) -> Option<Vec<String>> {
-    let output = helper::traced(inject, "report what fails", home.path())?.output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("role played"), "{inject}: {text}\n{}", String::from_utf8_lossy(&output.stderr));
+    let output = under_strace(inject, &helper::command("report what fails", home.path()))?.output().unwrap();
+    let text = assert_played(&output);
     Some(text.lines().filter_map(|line| line.strip_prefix("outcome ")).map(variant).collect())
 }
 
@@ -89,10 +89,9 @@ fn killed_at_any_system_call_a_replacement_is_whole_and_what_was_acknowledged_is
 
 /// The last number that was acknowledged, and whether the role came to its end.
 fn killed_at(call: &str, nth: u32, place: &Path) -> Option<(u8, bool)> {
-    let mut command =
-        helper::traced(&format!("{call}:signal=KILL:when={nth}"), "replace three times", place)?;
-    let output = command.output().unwrap();
+    let fault = format!("{call}:signal=KILL:when={nth}");
+    let output = under_strace(&fault, &helper::command("replace three times", place))?.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let last = text.lines().filter_map(|line| line.strip_prefix("acknowledged ")?.parse().ok()).next_back();
-    Some((last.unwrap_or(0), text.contains("role played")))
+    Some((last.unwrap_or(0), output.status.success()))
 }

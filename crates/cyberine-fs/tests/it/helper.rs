@@ -2,43 +2,23 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use cyberine_fs::{Durability, PrivateDir, Wake, Watcher};
+use cyberine_testkit::{assert_played, played, rerun, role};
 
-const ROLE: &str = "CYBERINE_FS_TEST_ROLE";
 const PLACE: &str = "CYBERINE_FS_TEST_PLACE";
 
 pub(crate) fn command(role: &str, place: &Path) -> Command {
-    dress(Command::new(std::env::current_exe().unwrap()), role, place)
-}
-
-/// The same, while strace makes the system calls of `inject` fail or kill; `None` where there is
-/// no strace or it may not trace.
-pub(crate) fn traced(inject: &str, role: &str, place: &Path) -> Option<Command> {
-    let usable = Command::new("strace").args(["-o", "/dev/null", "true"]).output();
-    if !usable.is_ok_and(|output| output.status.success()) {
-        println!("skipped: there is no strace here, or it may not trace");
-        return None;
-    }
-    let mut command = Command::new("strace");
-    command.args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("inject={inject}")]);
-    command.arg(std::env::current_exe().unwrap());
-    Some(dress(command, role, place))
-}
-
-fn dress(mut command: Command, role: &str, place: &Path) -> Command {
-    command.args(["--exact", "helper::plays_its_role", "--nocapture"]);
-    command.env(ROLE, role).env(PLACE, place).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut command = rerun("helper::plays_its_role", role);
+    command.env(PLACE, place);
     command
 }
 
 /// Runs a role to its end.
 pub(crate) fn run(role: &str, place: &Path) {
-    let output = command(role, place).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("role played"), "{role}: {text}");
+    assert_played(&command(role, place).output().unwrap());
 }
 
 /// Starts a role and waits until it says `ready`.
@@ -52,7 +32,7 @@ pub(crate) fn start(role: &str, place: &Path) -> Child {
 /// Does nothing in an ordinary test run.
 #[test]
 fn plays_its_role() {
-    let (Ok(role), Some(place)) = (std::env::var(ROLE), std::env::var_os(PLACE)) else { return };
+    let (Some(role), Some(place)) = (role(), std::env::var_os(PLACE)) else { return };
     let place = Path::new(&place);
     match role.as_str() {
         "hold a lock" => {
@@ -67,7 +47,7 @@ fn plays_its_role() {
         "watch without descriptors" => watch_without_descriptors(place),
         _ => panic!("no such role: {role}"),
     }
-    println!("role played");
+    played();
 }
 
 fn write_under(place: &Path, umask: u32) {

@@ -3,16 +3,17 @@ use std::path::Path;
 use std::time::Duration;
 
 use cyberine_process::{Detach, Detached, KillReport, SpawnError, detach, kill_marked};
+use cyberine_testkit::{ROLE, is_gone, is_reaped, rerun_args};
 
-use crate::helper::{self, ROLE};
-use crate::{block_on, environment, eventually, is_gone, is_reaped};
+use crate::helper::TEST;
+use crate::{block_on, environment, eventually};
 
 fn runner(role: &str, place: &Path, run: &str) -> Detached {
     let lock = File::create(place.join("lock")).unwrap();
     lock.try_lock().unwrap();
     detach(Detach {
         program: std::env::current_exe().unwrap().into(),
-        args: helper::args(),
+        args: rerun_args(TEST),
         environment: environment().set(ROLE, role).set("TEST_RUN", run),
         cwd: place.to_owned(),
         stdin: lock.into(),

@@ -2,36 +2,25 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::process::{Command, Output};
+use std::process::Command;
 use std::time::Duration;
 
 use cyberine_process::{KillReport, Spawn, enter_session, find_marked, kill_below, kill_marked, take_stdin};
+use cyberine_testkit::{assert_played, is_gone, is_reaped, played, rerun, role};
 
-use crate::{block_on, environment, eventually, is_gone, is_reaped, python, read_line, script, start};
+use crate::{block_on, environment, eventually, python, read_line, script, start};
 
-pub(crate) const ROLE: &str = "CYBERINE_PROCESS_TEST_ROLE";
-
-pub(crate) fn args() -> Vec<OsString> {
-    ["--exact", "helper::plays_its_role", "--nocapture"].map(OsString::from).to_vec()
-}
+pub(crate) const TEST: &str = "helper::plays_its_role";
 
 /// Runs a role to its end, with `variables` in its environment.
 pub(crate) fn run(role: &str, variables: &[(&str, &str)]) {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    let output = command.args(args()).env(ROLE, role).envs(variables.iter().copied()).output().unwrap();
-    let Output { status, stdout, stderr } = &output;
-    let text = String::from_utf8_lossy(stdout);
-    assert!(
-        status.success() && text.contains("role played"),
-        "{role}: {status}\n{text}\n{}",
-        String::from_utf8_lossy(stderr)
-    );
+    assert_played(&rerun(TEST, role).envs(variables.iter().copied()).output().unwrap());
 }
 
 /// Does nothing in an ordinary test run.
 #[test]
 fn plays_its_role() {
-    let Ok(role) = std::env::var(ROLE) else { return };
+    let Some(role) = role() else { return };
     match role.as_str() {
         "runner" => runner(),
         "short runner" => return,
@@ -39,7 +28,7 @@ fn plays_its_role() {
         "kill its own mark" => kill_its_own_mark(),
         _ => panic!("no such role: {role}"),
     }
-    println!("role played");
+    played();
 }
 
 /// Holds the lock it was given and one child, until it is killed.

@@ -61,17 +61,6 @@ fn start(what: Spawn) -> Running {
     spawn(what).unwrap()
 }
 
-/// Whether a process has ended, reaped or not.
-fn is_gone(pid: u32) -> bool {
-    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return true };
-    stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'))
-}
-
-/// Whether not even a zombie is left of a process.
-fn is_reaped(pid: u32) -> bool {
-    !std::path::Path::new(&format!("/proc/{pid}")).exists()
-}
-
 /// Looks until `condition` holds.
 async fn eventually(what: &str, condition: impl Fn() -> bool) {
     let until = Instant::now() + PATIENCE;

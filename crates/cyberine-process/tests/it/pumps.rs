@@ -2,8 +2,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cyberine_process::{OutputError, Spawn};
+use cyberine_testkit::is_gone;
 
-use crate::{PATIENCE, block_on, eventually, is_gone, python, read_all, read_line, script, start};
+use crate::{PATIENCE, block_on, eventually, python, read_all, read_line, script, start};
 
 #[test]
 fn too_much_output_is_an_error_and_ends_the_child() {

@@ -2,8 +2,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use cyberine_process::{KillReport, Spawn, find_marked, kill_marked};
+use cyberine_testkit::{is_gone, is_reaped};
 
-use crate::{block_on, environment, eventually, helper, is_gone, is_reaped, read_line, script, start};
+use crate::{block_on, environment, eventually, helper, read_line, script, start};
 
 #[test]
 fn a_polite_child_ends_within_its_grace_and_is_asked_once() {
