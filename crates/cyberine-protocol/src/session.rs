@@ -54,7 +54,8 @@ pub struct ServerProfile {
 #[derive(Debug)]
 pub struct ServerSession {
     profile: ServerProfile,
-    /// The encoded `serverInfo` of the stateless era.
+    /// The encoded `serverInfo` of stateless results: name, title and version. Pictures and prose
+    /// go out with `server/discover` only, not with every result.
     server_info: String,
     client: Option<LegacyClient>,
     table: Table,
@@ -86,7 +87,9 @@ impl ServerSession {
     /// A session in which nothing has been said.
     #[must_use]
     pub fn new(profile: ServerProfile) -> Self {
-        let server_info = encode::server_info(&profile.info, Revision::V2026_07_28);
+        let Implementation { name, version, title, .. } = profile.info.clone();
+        let short = Implementation { name, version, title, ..Implementation::default() };
+        let server_info = encode::server_info(&short, Revision::V2026_07_28);
         Self { profile, server_info, client: None, table: Table::default() }
     }
 

@@ -23,7 +23,8 @@ impl RequestId {
     #[must_use]
     pub fn from_token(token: &str) -> Option<Self> {
         let value = if token.starts_with('"') { text_value(token)? } else { integral(token)? };
-        Some(Self { token: escape_text(token).into(), value: IdValue(value) })
+        let token = if token.is_ascii() { token.into() } else { escape_text(token).into() };
+        Some(Self { token, value: IdValue(value) })
     }
 
     /// An id of this side's own making.
@@ -69,6 +70,10 @@ fn text_value(token: &str) -> Option<Box<str>> {
 
 /// The digits of an integral JSON number, without exponent, fraction or minus zero.
 fn integral(token: &str) -> Option<Box<str>> {
+    // JSON allows no leading zero, so plain digits are canonical.
+    if token.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(token.into());
+    }
     let (sign, unsigned) = token.strip_prefix('-').map_or(("", token), |rest| ("-", rest));
     if !unsigned.starts_with(|c: char| c.is_ascii_digit()) {
         return None;

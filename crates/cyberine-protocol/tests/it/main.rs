@@ -1,0 +1,12 @@
+//! The machine, judged by its lines: host lines in, server lines out.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test may stop where it fails")]
+
+mod emitted;
+mod hostile;
+mod model;
+mod official;
+mod openings;
+mod requests;
+mod strict;
+mod support;
+mod wire_examples;
