@@ -47,6 +47,9 @@ impl Server {
     ///
     /// # Errors
     /// Where the descriptors cannot be used or a thread cannot be started.
+    ///
+    /// # Cancel safety
+    /// Dropped half way, it leaves calls running and a thread waiting; cancel `stop` instead.
     pub async fn serve_stdio(
         self: Arc<Self>,
         stdio: StdioGuard,

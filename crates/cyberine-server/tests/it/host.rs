@@ -6,7 +6,6 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use cyberine_server::{Ended, Gate, SealKey, Server, StdioGuard};
@@ -62,7 +61,7 @@ pub(crate) struct Host {
     to: Option<File>,
     lines: Option<Receiver<String>>,
     unread: Option<OwnedFd>,
-    serving: JoinHandle<Ended>,
+    ended: Receiver<Ended>,
     pub(crate) stop: CancellationToken,
     next_id: u64,
 }
@@ -85,12 +84,15 @@ impl Host {
         let ((input, to), (from, output)) = (requests, answers);
         let stop = CancellationToken::new();
         let stopped = stop.clone();
-        let serving = std::thread::spawn(move || {
+        let (over, ended) = sync_channel(1);
+        std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             let stdio = StdioGuard::from_fds(input, output);
-            runtime.block_on(Arc::new(server).serve_stdio(stdio, stopped)).unwrap()
+            let why = runtime.block_on(Arc::new(server).serve_stdio(stdio, stopped)).unwrap();
+            // A test that is over does not ask any more.
+            let _ = over.send(why);
         });
-        Self { to: Some(to.into()), lines: None, unread: Some(from), serving, stop, next_id: 1 }
+        Self { to: Some(to.into()), lines: None, unread: Some(from), ended, stop, next_id: 1 }
     }
 
     /// Begins to read.
@@ -193,7 +195,7 @@ impl Host {
                 }
             }
         }
-        let ended = self.serving.join().unwrap();
+        let ended = self.ended.recv_timeout(PATIENCE).unwrap();
         (ended, began.elapsed(), rest)
     }
 }
