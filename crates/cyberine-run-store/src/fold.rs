@@ -317,3 +317,6 @@ fn unbilled(candidate: &Candidate) -> bool {
 pub fn preview(text: &str) -> String {
     text.chars().take(PREVIEW_CHARS).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -144,3 +144,6 @@ fn summary(row: &rusqlite::Row<'_>) -> rusqlite::Result<RunSummary> {
         updated_at: Timestamp::from_unix_ms(row.get(8)?),
     })
 }
+
+#[cfg(test)]
+mod tests;

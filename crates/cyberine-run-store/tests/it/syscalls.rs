@@ -2,14 +2,15 @@
 //! on until the run is through.
 
 use std::os::unix::process::ExitStatusExt as _;
+use std::rc::Rc;
 
 use cyberine_run_store::RunStore as _;
 
 use crate::support::{Place, Said, assert_sound, block_on, child, traced};
 
 /// A home whose database exists and whose project has had a run.
-fn used_place() -> Place {
-    let place = Place::new();
+fn used_place() -> Rc<Place> {
+    let place = Rc::new(Place::new());
     let out = child(&place, "once").output().unwrap();
     assert_eq!(Said::parse(&String::from_utf8(out.stdout).unwrap()).acks.len(), 4);
     place
@@ -18,7 +19,7 @@ fn used_place() -> Place {
 /// Injects `fault` at the nth call of each kind until a whole run gets through, and returns how
 /// many faults that took; `None` where nothing can be traced.
 fn until_through(
-    make: fn() -> Place,
+    make: impl Fn() -> Rc<Place>,
     calls: &[&str],
     fault: &str,
     stride: usize,
@@ -46,10 +47,17 @@ fn until_through(
 #[test]
 fn a_kill_at_any_call_of_a_run_leaves_all_or_nothing() {
     let calls = ["pwrite64", "fdatasync", "fsync", "renameat", "write", "ftruncate", "unlinkat", "mkdirat"];
-    let kills = until_through(used_place, &calls, "signal=KILL", 1, |place, said| {
-        assert_eq!(said.refusals, [""; 0]);
-        assert_sound(place, &said.acks);
-    });
+    let place = used_place();
+    let kills = until_through(
+        || Rc::clone(&place),
+        &calls,
+        "signal=KILL",
+        1,
+        |place, said| {
+            assert_eq!(said.refusals, [""; 0]);
+            assert_sound(place, &said.acks);
+        },
+    );
     if let Some(kills) = kills {
         eprintln!("{kills} kills at successive calls");
         assert!(kills > 20, "the calls of a run were met: {kills}");
@@ -58,11 +66,16 @@ fn a_kill_at_any_call_of_a_run_leaves_all_or_nothing() {
 
 #[test]
 fn a_kill_while_the_database_is_made_leaves_one_that_can_be_used() {
-    let kills =
-        until_through(Place::new, &["pwrite64", "fsync", "write"], "signal=KILL", 3, |place, said| {
+    let kills = until_through(
+        || Rc::new(Place::new()),
+        &["pwrite64", "fsync", "write"],
+        "signal=KILL",
+        3,
+        |place, said| {
             assert_eq!(said.refusals, [""; 0]);
             assert_sound(place, &said.acks);
-        });
+        },
+    );
     assert!(kills.is_none_or(|kills| kills > 5));
 }
 
@@ -70,15 +83,22 @@ fn a_kill_while_the_database_is_made_leaves_one_that_can_be_used() {
 fn a_full_disk_is_said_and_nothing_is_acknowledged_that_is_not_there() {
     for (call, error) in [("pwrite64", "ENOSPC"), ("pwrite64", "EIO"), ("fsync", "EIO")] {
         let fault = format!("error={error}");
-        let faults = until_through(used_place, &[call], &fault, 3, |place, said| {
-            for refusal in &said.refusals {
-                assert!(
-                    ["database", "project_unusable", "home_unusable"].contains(&refusal.as_str()),
-                    "{refusal}"
-                );
-            }
-            assert_sound(place, &said.acks);
-        });
+        let place = used_place();
+        let faults = until_through(
+            || Rc::clone(&place),
+            &[call],
+            &fault,
+            3,
+            |place, said| {
+                for refusal in &said.refusals {
+                    assert!(
+                        ["database", "project_unusable", "home_unusable"].contains(&refusal.as_str()),
+                        "{refusal}"
+                    );
+                }
+                assert_sound(place, &said.acks);
+            },
+        );
         assert!(faults.is_none_or(|faults| faults > 0), "`{call}` was made to fail");
     }
 }
@@ -86,7 +106,7 @@ fn a_full_disk_is_said_and_nothing_is_acknowledged_that_is_not_there() {
 #[test]
 fn a_full_project_is_refused_before_anything_is_recorded() {
     let place = used_place();
-    let inject = ["-e", "trace=write", "-e", "inject=write:error=ENOSPC:when=1"];
+    let inject = ["-e", "trace=renameat", "-e", "inject=renameat:error=ENOSPC:when=1"];
     let Some(mut command) = traced(&place, "once", &inject) else { return };
     let said = Said::parse(&String::from_utf8(command.output().unwrap().stdout).unwrap());
     assert_eq!((said.acks.len(), said.refusals.as_slice()), (0, ["project_unusable".to_owned()].as_slice()));

@@ -1,0 +1,252 @@
+use cyberine_types::Timestamp;
+use serde_json::json;
+
+use super::*;
+use crate::event::ProcessCount;
+
+const DOLLAR: Usd = Usd::from_micros(1_000_000);
+
+fn log(bodies: Vec<RunEvent>) -> Vec<Event> {
+    let admitted = RunEvent::Admitted {
+        workflow: "mcp-orchestrate".to_owned(),
+        prompt: "three rivers".to_owned(),
+        cwd: "/p".to_owned(),
+        requested_by: "test@1".to_owned(),
+        spec: json!({}),
+        reserved: DOLLAR,
+    };
+    let bodies = std::iter::once(admitted).chain(bodies);
+    let at = |seq: u64| Timestamp::from_unix_ms(1_000 * i64::try_from(seq).unwrap());
+    (1..).zip(bodies).map(|(seq, body)| Event { seq, at: at(seq), epoch: 1, body }).collect()
+}
+
+fn folded(bodies: Vec<RunEvent>) -> Result<Run, FoldError> {
+    fold(RunId::random(), &log(bodies))
+}
+
+fn step() -> RunEvent {
+    RunEvent::StepStarted { step: "s".to_owned(), name: "Dispatch".to_owned() }
+}
+
+fn asked(candidate: &str, billing: Billing) -> RunEvent {
+    RunEvent::CandidateStarted {
+        step: "s".to_owned(),
+        candidate: candidate.to_owned(),
+        provider: candidate.to_owned(),
+        kind: "openai".to_owned(),
+        model: None,
+        billing,
+    }
+}
+
+fn done(candidate: &str, output: &str, usage: Usage) -> RunEvent {
+    let (step, candidate, output) = ("s".to_owned(), candidate.to_owned(), output.to_owned());
+    RunEvent::CandidateDone { step, candidate, output, usage, duration_ms: 9 }
+}
+
+fn failed(candidate: &str, code: &str) -> RunEvent {
+    RunEvent::CandidateFailed {
+        step: "s".to_owned(),
+        candidate: candidate.to_owned(),
+        code: code.to_owned(),
+        message: "no".to_owned(),
+        usage: Usage::default(),
+        duration_ms: 9,
+    }
+}
+
+fn verdict(kind: &str, outcome: VerdictOutcome, winner: Option<&str>) -> Verdict {
+    Verdict {
+        kind: kind.to_owned(),
+        outcome,
+        winner: winner.map(str::to_owned),
+        rationale: String::new(),
+        votes: Vec::new(),
+        usage: Usage::default(),
+    }
+}
+
+fn settled(state: RunState, reason: Option<&str>) -> RunEvent {
+    let (detail, reason) = ("over".to_owned(), reason.map(str::to_owned));
+    RunEvent::Settled { state, detail, reason, processes: ProcessCount::default() }
+}
+
+fn paid(usd: f64) -> Usage {
+    Usage { usd: Some(Usd::from_dollars(usd)), basis: CostBasis::Reported, ..Usage::default() }
+}
+
+/// `a` answered, `b` failed, `c` said nothing; then these verdicts.
+fn judged(verdicts: Vec<Verdict>) -> Option<(VerdictOutcome, Option<String>)> {
+    let mut bodies = vec![step()];
+    bodies.extend(["a", "b", "c", "d"].map(|candidate| asked(candidate, Billing::Free)));
+    bodies.extend([done("a", "Rhine", Usage::default()), failed("b", "timeout-idle")]);
+    bodies.extend([done("c", " \n", Usage::default()), done("d", "Elbe", Usage::default())]);
+    bodies.extend(verdicts.into_iter().map(|verdict| RunEvent::Judged { step: "s".to_owned(), verdict }));
+    let chosen = folded(bodies).unwrap().steps[0].verdict.clone()?;
+    Some((chosen.outcome, chosen.winner))
+}
+
+#[test]
+fn a_majority_counts_before_any_other_verdict() {
+    use VerdictOutcome::{Majority, NoQuorum, Tie, Unjudged, Winner};
+    let of = |outcome, winner: &str| Some((outcome, Some(winner.to_owned())));
+    assert_eq!(judged(vec![]), None);
+    for (verdicts, expected) in [
+        (
+            vec![verdict("consensus", Majority, Some("a")), verdict("llm-judge", Winner, Some("d"))],
+            of(Majority, "a"),
+        ),
+        (
+            vec![verdict("llm-judge", Winner, Some("d")), verdict("consensus", Majority, Some("a"))],
+            of(Majority, "a"),
+        ),
+        (vec![verdict("consensus", Tie, None), verdict("llm-judge", Winner, Some("d"))], of(Winner, "d")),
+        (
+            vec![verdict("llm-judge", Winner, Some("d")), verdict("adversarial", Winner, Some("a"))],
+            of(Winner, "d"),
+        ),
+        (vec![verdict("consensus", NoQuorum, None), verdict("llm-judge", Tie, None)], Some((Tie, None))),
+        (vec![verdict("consensus", Tie, None), verdict("llm-judge", Unjudged, None)], Some((Unjudged, None))),
+    ] {
+        assert_eq!(judged(verdicts.clone()), expected, "{verdicts:?}");
+    }
+}
+
+#[test]
+fn what_did_not_answer_never_wins() {
+    use VerdictOutcome::{Majority, Tie, Unjudged, Winner};
+    for loser in ["b", "c", "nobody"] {
+        let consensus = verdict("consensus", Majority, Some(loser));
+        assert_eq!(judged(vec![consensus.clone()]), Some((Unjudged, None)), "{loser}");
+        let honest = verdict("llm-judge", Winner, Some("a"));
+        assert_eq!(judged(vec![consensus, honest]), Some((Winner, Some("a".to_owned()))), "{loser}");
+    }
+    assert_eq!(
+        judged(vec![verdict("consensus", Tie, Some("a"))]),
+        Some((Unjudged, None)),
+        "a tie has no winner"
+    );
+    assert_eq!(judged(vec![verdict("consensus", Majority, None)]), Some((Unjudged, None)));
+}
+
+#[test]
+fn an_answer_of_white_space_is_a_failure() {
+    let run = folded(vec![step(), asked("a", Billing::Free), done("a", " \t\n", paid(0.0))]).unwrap();
+    let candidate = &run.steps[0].candidates[0];
+    assert_eq!((candidate.state, candidate.output.as_str()), (RunState::Error, ""));
+    assert_eq!(candidate.error.as_ref().map(|error| error.code.as_str()), Some("empty"));
+}
+
+#[test]
+fn what_still_runs_ends_as_the_run_ends() {
+    for (state, candidate, code) in [
+        (RunState::Done, RunState::Cancelled, None),
+        (RunState::Cancelled, RunState::Cancelled, None),
+        (RunState::Error, RunState::Error, Some("interrupted")),
+    ] {
+        let bodies = vec![
+            step(),
+            asked("a", Billing::Free),
+            asked("b", Billing::Free),
+            done("a", "Rhine", Usage::default()),
+            settled(state, (state == RunState::Error).then_some("interrupted")),
+        ];
+        let run = folded(bodies).unwrap();
+        let step = &run.steps[0];
+        assert_eq!((run.state, step.state, run.detail.as_str()), (state, state, "over"));
+        assert_eq!(step.candidates[0].state, RunState::Done, "a finished candidate is kept");
+        assert_eq!(step.candidates[1].state, candidate);
+        assert_eq!(step.candidates[1].error.as_ref().map(|error| error.code.as_str()), code);
+    }
+}
+
+#[test]
+fn events_that_do_not_fit_are_refused() {
+    let unknown = |what, id: &str| Err(FoldError::Unknown { what, id: id.to_owned() });
+    let duplicate = |what, id: &str| Err(FoldError::Duplicate { what, id: id.to_owned() });
+    let admitted = log(vec![]).remove(0).body;
+    for (bodies, expected) in [
+        (vec![admitted], Err(FoldError::MisplacedAdmission)),
+        (vec![asked("a", Billing::Free)], unknown("step", "s")),
+        (vec![step(), step()], duplicate("step", "s")),
+        (vec![step(), asked("a", Billing::Free), asked("a", Billing::Free)], duplicate("candidate", "a")),
+        (vec![step(), done("a", "x", Usage::default())], unknown("candidate", "a")),
+        (
+            vec![step(), asked("a", Billing::Free), failed("a", "auth"), done("a", "x", Usage::default())],
+            unknown("candidate", "a"),
+        ),
+        (vec![settled(RunState::Running, None)], Err(FoldError::NotTerminal("running"))),
+        (vec![settled(RunState::Done, None), settled(RunState::Done, None)], Err(FoldError::Over)),
+    ] {
+        assert_eq!(folded(bodies.clone()), expected, "{bodies:?}");
+    }
+    let id = RunId::random();
+    assert_eq!(fold(id, &[]), Err(FoldError::Empty));
+    let mut holed = log(vec![RunEvent::Started { pid: 1 }, settled(RunState::Done, None)]);
+    holed.remove(1);
+    assert_eq!(fold(id, &holed), Err(FoldError::Gap { expected: 2, found: 3 }));
+    assert_eq!(fold(id, &holed[1..]), Err(FoldError::MisplacedAdmission));
+}
+
+#[test]
+fn a_refused_event_leaves_the_run_as_it_was() {
+    let mut run = folded(vec![step()]).unwrap();
+    let before = run.clone();
+    let event = Event { seq: 3, at: Timestamp::from_unix_ms(9), epoch: 1, body: step() };
+    assert!(apply(&mut run, &event).is_err());
+    assert_eq!(run, before);
+}
+
+#[test]
+fn a_run_is_charged_what_its_metered_use_cost() {
+    let free = Usage { input: 9, basis: CostBasis::Included, ..Usage::default() };
+    let partly = Usage { usd: Some(Usd::from_dollars(0.1)), basis: CostBasis::Unknown, ..Usage::default() };
+    let dear = Usage { usd: Some(Usd::from_dollars(3.0)), basis: CostBasis::Unknown, ..Usage::default() };
+    for (billing, ending, expected) in [
+        (Billing::Metered, done("a", "x", paid(0.3)), 0.3),
+        (Billing::Metered, done("a", "x", paid(4.0)), 4.0),
+        (Billing::Metered, done("a", "x", Usage::default()), 1.0),
+        (Billing::Metered, done("a", "x", partly), 1.0),
+        (Billing::Metered, done("a", "x", dear), 3.0),
+        (Billing::Metered, done("a", "x", free), 0.0),
+        (Billing::Metered, failed("a", "timeout-wall"), 1.0),
+        (Billing::Metered, failed("a", "auth"), 0.0),
+        (Billing::Metered, settled(RunState::Error, Some("interrupted")), 1.0),
+        (Billing::Subscription, done("a", "x", paid(0.3)), 0.0),
+        (Billing::Free, done("a", "x", Usage::default()), 0.0),
+        (Billing::Scripted, done("a", "x", paid(0.3)), 0.0),
+    ] {
+        let run = folded(vec![step(), asked("a", billing), ending.clone()]).unwrap();
+        assert_eq!(charge(&run), Usd::from_dollars(expected), "{billing:?} {ending:?}");
+    }
+    assert_eq!(charge(&folded(vec![]).unwrap()), Usd::ZERO);
+}
+
+#[test]
+fn judging_is_charged_too() {
+    let judged = |usage| {
+        let verdict = Verdict { usage, ..verdict("llm-judge", VerdictOutcome::Tie, None) };
+        charge(&folded(vec![step(), RunEvent::Judged { step: "s".to_owned(), verdict }]).unwrap())
+    };
+    assert_eq!(judged(paid(0.2)), Usd::from_dollars(0.2));
+    assert_eq!(judged(Usage::default()), Usd::ZERO);
+    assert_eq!(judged(Usage { output: 5, ..Usage::default() }), DOLLAR);
+    assert_eq!(judged(Usage { output: 5, basis: CostBasis::Scripted, ..Usage::default() }), Usd::ZERO);
+}
+
+#[test]
+fn the_first_to_ask_for_a_stop_is_remembered() {
+    let by = |by: &str| RunEvent::CancelRequested { by: by.to_owned(), reason: None };
+    let run = folded(vec![by("cli"), by("control-file"), RunEvent::Started { pid: 1 }]).unwrap();
+    assert_eq!(
+        (run.cancel_requested_by.as_deref(), run.detail.as_str()),
+        (Some("cli"), "asked to stop by cli")
+    );
+    assert_eq!((run.state, run.engine_pid, run.updated_at.unix_ms()), (RunState::Running, Some(1), 4_000));
+}
+
+#[test]
+fn a_preview_is_cut_between_characters() {
+    assert_eq!(preview(&"ü".repeat(300)), "ü".repeat(200));
+    assert_eq!(preview("short"), "short");
+}
