@@ -1,4 +1,5 @@
 use std::ffi::OsString;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -242,10 +243,11 @@ impl Drop for Running {
     }
 }
 
-/// Tells the children of all processes of this machine apart: pid and count, and the time, since
-/// pids come round again.
+/// Tells the children of all processes of this machine apart: pid and count, and a random number,
+/// since pids come round again.
 fn spawn_token() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    format!("{}-{}-{}", std::process::id(), since.as_nanos(), COUNT.fetch_add(1, Ordering::Relaxed))
+    // The standard library seeds this hasher from the system's random source.
+    let random = RandomState::new().build_hasher().finish();
+    format!("{}-{}-{random:016x}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }

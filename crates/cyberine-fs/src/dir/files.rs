@@ -194,29 +194,50 @@ impl PrivateDir {
         Ok(listing)
     }
 
-    /// Removes temporary files that a killed writer left behind and that are older than `age`;
-    /// says how many. An age of minutes leaves those of living writers alone.
+    /// Removes temporary files that a killed writer left behind and that were last written `age`
+    /// ago or earlier, by the file system's own clock; says how many. An age of minutes leaves
+    /// those of living writers alone.
     ///
     /// # Errors
     ///
     /// Fails when the directory cannot be read or changed.
     pub fn sweep_temporary(&self, age: Duration) -> Result<usize, FsError> {
         let failed = |errno| FsError::of("read", self.path(), errno);
-        let mut removed = 0;
+        let mut found = Vec::new();
         for entry in rustix::fs::Dir::read_from(self.handle()).map_err(failed)? {
             let entry = entry.map_err(failed)?;
-            let Ok(name) = entry.file_name().to_str() else { continue };
-            if name.starts_with(TEMP_PREFIX) && self.is_older(name, age) && self.remove(name)? {
-                removed += 1;
+            if let Ok(name) = entry.file_name().to_str()
+                && name.starts_with(TEMP_PREFIX)
+            {
+                found.push(name.to_owned());
             }
+        }
+        if found.is_empty() {
+            return Ok(0);
+        }
+        let now = self.file_system_time()?;
+        let is_old = |name: &str| {
+            let written = self.written_at(name);
+            written.is_some_and(|at| now.duration_since(at).is_ok_and(|since| since >= age))
+        };
+        let mut removed = 0;
+        for name in found {
+            removed += usize::from(is_old(&name) && self.remove(&name)?);
         }
         Ok(removed)
     }
 
-    fn is_older(&self, name: &str, age: Duration) -> bool {
-        let Ok(Some(file)) = self.open_to_read(name) else { return false };
-        let modified = file.metadata().and_then(|metadata| metadata.modified());
-        modified.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|since| since >= age))
+    /// What time it is for the file system: the time of a file written just now.
+    fn file_system_time(&self) -> Result<SystemTime, FsError> {
+        let probe = temp_name();
+        self.write_temp(&probe, self.path(), b".", Durability::Fast)?;
+        let now = self.written_at(&probe);
+        self.remove(&probe)?;
+        now.ok_or_else(|| FsError::of("read", self.path().join(probe), Errno::NOENT))
+    }
+
+    fn written_at(&self, name: &str) -> Option<SystemTime> {
+        self.open_to_read(name).ok()??.metadata().ok()?.modified().ok()
     }
 
     /// Makes a new or replaced name survive a power cut where that was asked for.

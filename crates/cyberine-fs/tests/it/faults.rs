@@ -2,6 +2,7 @@
 //! system calls fail, or kills the process as it enters them.
 
 use std::path::Path;
+use std::time::Duration;
 
 use cyberine_fs::{Durability, PrivateDir};
 use cyberine_testkit::{assert_played, under_strace};
@@ -30,7 +31,7 @@ fn check(inject: &str, expected: [&str; 4], state: &[u8]) {
     assert_eq!(outcomes, expected, "{inject}");
     assert_eq!(home.read("state", 64).unwrap().as_deref(), Some(state), "{inject}");
     assert_eq!(home.list(9).unwrap().names.len(), 3, "{inject}");
-    assert_eq!(home.sweep_temporary(std::time::Duration::ZERO).unwrap(), 0, "{inject}");
+    assert_eq!(home.sweep_temporary(Duration::ZERO).unwrap(), 0, "{inject}");
     let log = home.read("log", 64).unwrap().unwrap();
     assert!(log == b"old\n" || log == b"old\nnew\n", "{inject}: {log:?}");
 }
