@@ -208,3 +208,26 @@ fn the_same_script_gives_the_same_bytes_and_another_seed_other_ones() {
     assert_eq!(said(1), said(1));
     assert_ne!(said(1), said(2));
 }
+
+#[test]
+fn a_judge_judges_again_when_it_is_asked_to_repair_its_reply() {
+    let server = serve(
+        "[[rule]]\nwhen={judging=true,call=1}\njudge='prose'\n[[rule]]\nwhen={judging=true}\njudge='fair'\nmarker='best'\n\
+         [[rule]]\ntext='no judge'",
+    );
+    let shown = "[t0 begin task]\nWhich?\n[t0 end task]\n\n[t0 begin candidate A]\nso so\n[t0 end candidate A]\n\n\
+                 [t0 begin candidate B]\nthe best\n[t0 end candidate B]";
+    let ask = |messages: Value| {
+        let body = json!({"model": "judge", "messages": messages}).to_string();
+        let response =
+            Exchange::send(&server.base_url(), "POST", "/v1/chat/completions", &[], &body).response();
+        response.unwrap().json()["choices"][0]["message"]["content"].as_str().unwrap().to_owned()
+    };
+    let first = json!({"role": "user", "content": shown});
+    let prose = ask(json!([first]));
+    assert!(serde_json::from_str::<Value>(&prose).is_err());
+    let repair = json!({"role": "user", "content": "This reply was not accepted: it is no JSON."});
+    let verdict = ask(json!([first, {"role": "assistant", "content": prose}, repair]));
+    assert_eq!(serde_json::from_str::<Value>(&verdict).unwrap()["winner"], "B");
+    assert_eq!(ask(json!([{"role": "user", "content": "Which?"}])), "no judge");
+}
