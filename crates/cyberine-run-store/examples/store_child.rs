@@ -2,7 +2,6 @@
 //! prints is an acknowledgement, `ack <run id> <last sequence number>`, or a refusal,
 //! `refused <code>`.
 #![expect(
-    clippy::print_stdout,
     clippy::unwrap_used,
     reason = "a test's child speaks on its standard output and stops where it fails"
 )]
@@ -36,11 +35,13 @@ fn main() {
                 child.whole_run().await?;
             },
             "runner" => child.runner().await,
-            _ => Ok(say("refused usage")),
+            _ => {
+                say("refused usage");
+                Ok(())
+            }
         }
     });
     if let Err(error) = outcome {
-        eprintln!("{error}: {:?}", error);
         say(&format!("refused {}", error.code()));
     }
 }

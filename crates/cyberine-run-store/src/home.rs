@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use cyberine_fs::{Durability, LockFile, PrivateDir};
 use cyberine_types::RunId;
@@ -85,11 +84,6 @@ impl Home {
         let told = self.wake.list(usize::MAX).map_err(StoreError::home)?.names;
         let locked = locks.iter().filter_map(|name| name.strip_prefix("run-")?.strip_suffix(".lock"));
         Ok(locked.chain(told.iter().map(String::as_str)).filter_map(|id| id.parse().ok()).collect())
-    }
-
-    /// Removes temporary files of writers that were killed more than an hour ago.
-    pub(crate) fn sweep(&self) -> Result<usize, StoreError> {
-        self.root.sweep_temporary(Duration::from_secs(3_600)).map_err(StoreError::home)
     }
 
     /// Writes the project down, unless it is listed. Not synced: the database knows it too, and

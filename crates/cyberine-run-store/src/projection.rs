@@ -64,6 +64,12 @@ impl RunDir {
         Ok(runs.existing_subdir(&run.to_string())?.map(|dir| Self { dir }))
     }
 
+    /// Removes the temporary files of writers that were killed; says how many. Only for the
+    /// holder of the run's lock: there is no living writer then.
+    pub(crate) fn sweep(&self) -> Result<usize, FsError> {
+        self.dir.sweep_temporary(Duration::ZERO)
+    }
+
     /// Removes what an admission that was refused has written.
     pub(crate) fn discard(self) {
         for name in [RUN, EVENTS] {
@@ -71,7 +77,7 @@ impl RunDir {
                 tracing::debug!(%error, "a file of a refused run stays behind");
             }
         }
-        if let Err(error) = self.dir.sweep_temporary(Duration::ZERO) {
+        if let Err(error) = self.sweep() {
             tracing::debug!(%error, "a temporary file of a refused run stays behind");
         }
         // Removes an empty directory only, whatever the path has become.

@@ -1,7 +1,5 @@
 //! What lies in projects and in the home beside the database.
 
-use std::path::Path;
-
 use cyberine_fs::PrivateDir;
 use cyberine_types::RunId;
 
@@ -46,6 +44,14 @@ fn repair_projection(inner: &Inner, run: &Run, log: &[Event], report: &mut Repor
         }
         Err(error) => return Err(error),
     };
+    match dir.sweep() {
+        Ok(0) => {}
+        Ok(swept) => {
+            let text = format!("{swept} temporary files of a killed writer");
+            report.add(FindingKind::Leftover, subject.clone(), text, Repair::Done);
+        }
+        Err(error) => report.add(FindingKind::Projection, subject.clone(), error.to_string(), Repair::Left),
+    }
     // The run may have moved on between its record and its lock: then it is not ours to judge.
     let now = inner.database.read(|conn| read::row(conn, run.run_id))?;
     if now.is_none_or(|row| row.last_seq != log.len() as u64) || is_current(&dir, run, log) {
@@ -136,12 +142,6 @@ pub(super) fn check_leftovers(inner: &Inner, report: &mut Report) -> Result<(), 
             let text = "a lock or wake-up file of a run that is over or unknown".to_owned();
             report.add(FindingKind::Leftover, id.to_string(), text, Repair::Done);
         }
-    }
-    let root = Path::new(home.root.path()).display().to_string();
-    let swept = home.sweep()?;
-    if swept > 0 {
-        let text = format!("{swept} temporary files of killed writers");
-        report.add(FindingKind::Leftover, root, text, Repair::Done);
     }
     Ok(())
 }

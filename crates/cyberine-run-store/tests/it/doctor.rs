@@ -81,9 +81,13 @@ fn a_live_run_is_left_to_its_holder() {
         let store = place.store();
         let claim = store.admit(place.run("live"), dollar()).await.unwrap();
         std::fs::write(place.run_dir(claim.run()).join("run.json"), "{}").unwrap();
+        std::fs::write(place.run_dir(claim.run()).join(".tmp-1-1"), "").unwrap();
         assert_eq!(kinds(&place).await, []);
         drop(claim);
-        assert_eq!(kinds(&place).await, [(FindingKind::Abandoned, false), (FindingKind::Projection, true)]);
+        assert_eq!(
+            kinds(&place).await,
+            [(FindingKind::Abandoned, false), (FindingKind::Leftover, true), (FindingKind::Projection, true)]
+        );
     });
 }
 

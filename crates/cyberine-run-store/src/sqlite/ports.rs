@@ -1,0 +1,108 @@
+//! The ports, as thin shells around blocking work.
+
+use std::time::{Duration, Instant};
+
+use cyberine_fs::Watcher;
+use cyberine_types::{RunId, UtcDay};
+use futures_util::future::BoxFuture;
+
+use super::{SqliteRunStore, read, search};
+use crate::claim::Claim;
+use crate::error::StoreError;
+use crate::event::{Event, RunEvent};
+use crate::home::Home;
+use crate::port::{CancelOutcome, DayTotals, Ledger, NewRun, Registry, Reserve, RunStore, RunSummary};
+use crate::run::Run;
+
+impl RunStore for SqliteRunStore {
+    fn admit(&self, run: NewRun, reserve: Reserve) -> BoxFuture<'_, Result<Claim, StoreError>> {
+        Box::pin(self.blocking(move |inner| inner.admit(&run, reserve)))
+    }
+
+    fn append<'a>(
+        &'a self,
+        claim: &'a Claim,
+        events: Vec<RunEvent>,
+    ) -> BoxFuture<'a, Result<u64, StoreError>> {
+        let (run, epoch) = (claim.run(), claim.epoch());
+        Box::pin(self.blocking(move |inner| inner.append(run, epoch, events)))
+    }
+
+    fn load(&self, id: RunId) -> BoxFuture<'_, Result<Option<Run>, StoreError>> {
+        Box::pin(self.blocking(move |inner| inner.load(id)))
+    }
+
+    fn events(&self, id: RunId, after: u64) -> BoxFuture<'_, Result<Vec<Event>, StoreError>> {
+        Box::pin(self.blocking(move |inner| {
+            inner.database.read(|conn| match read::row(conn, id)? {
+                Some(row) => read::events(conn, &row, after),
+                None => Err(StoreError::NotFound { run: id }),
+            })
+        }))
+    }
+
+    fn adopt(&self, id: RunId) -> BoxFuture<'_, Result<Option<Claim>, StoreError>> {
+        Box::pin(self.blocking(move |inner| inner.adopt(id)))
+    }
+
+    fn unsettled(&self) -> BoxFuture<'_, Result<Vec<RunId>, StoreError>> {
+        Box::pin(self.blocking(|inner| inner.database.read(read::unsettled)))
+    }
+
+    fn request_cancel(
+        &self,
+        id: RunId,
+        by: String,
+        reason: Option<String>,
+    ) -> BoxFuture<'_, Result<CancelOutcome, StoreError>> {
+        Box::pin(self.blocking(move |inner| inner.request_cancel(id, by, reason)))
+    }
+
+    fn changed(&self, id: RunId, after: u64, timeout: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(self.wait_for_change(id, after, timeout))
+    }
+}
+
+impl Registry for SqliteRunStore {
+    fn query(&self, text: String, limit: u32) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {
+        Box::pin(self.blocking(move |inner| inner.database.read(|conn| search::query(conn, &text, limit))))
+    }
+
+    fn recent(&self, offset: u32, limit: u32) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {
+        Box::pin(self.blocking(move |inner| inner.database.read(|conn| search::recent(conn, offset, limit))))
+    }
+}
+
+impl Ledger for SqliteRunStore {
+    fn day(&self, day: UtcDay) -> BoxFuture<'_, Result<DayTotals, StoreError>> {
+        Box::pin(self.blocking(move |inner| inner.database.read(|conn| read::day(conn, day))))
+    }
+}
+
+impl SqliteRunStore {
+    /// Looks, and waits for the next wake-up, until the run has moved on or the time is up. The
+    /// subscription is made before the first look, so that no change falls between the two.
+    async fn wait_for_change(&self, id: RunId, after: u64, timeout: Duration) {
+        let deadline = Instant::now() + timeout;
+        let watched =
+            self.blocking(|inner| inner.database.home().map(|_| Home::wake_path(inner.database.path())));
+        let Ok(wake) = watched.await else {
+            tokio::time::sleep(timeout).await;
+            return;
+        };
+        let mut subscription = Watcher::shared().watch(&wake);
+        loop {
+            let look = self.blocking(move |inner| inner.database.read(|conn| read::row(conn, id)));
+            if let Ok(Some(row)) = look.await
+                && row.last_seq > after
+            {
+                return;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            subscription.changed(left).await;
+        }
+    }
+}
