@@ -1,5 +1,5 @@
-use std::fs::{DirBuilder, File, Metadata};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::fs::{DirBuilder, File, Metadata, Permissions};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fmt, io};
@@ -55,10 +55,10 @@ impl PrivateDir {
     /// its group or others may write to.
     pub fn open_or_create(path: &Path) -> Result<Self, FsError> {
         let path = absolute(path)?;
-        let born = create(&path)?;
+        create(&path)?;
         let dir = Self::open(path)?;
         dir.check_private()?;
-        if born || dir.metadata()?.mode() & 0o777 != 0o700 {
+        if dir.metadata()?.mode() & 0o777 != 0o700 {
             dir.close_to_others()?;
         }
         Ok(dir)
@@ -92,13 +92,13 @@ impl PrivateDir {
             Err(Errno::EXIST) => false,
             Err(errno) => return Err(FsError::of("create", path, errno)),
         };
-        let dir = self.enter(name)?;
-        dir.check_private()?;
         if born {
-            dir.close_to_others()?;
+            rustix::fs::chmodat(self.handle(), name, Mode::RWXU, AtFlags::empty())
+                .map_err(|errno| FsError::of("set the mode of", path, errno))?;
             self.sync()?;
         }
-        Ok(dir)
+        let dir = self.enter(name)?;
+        dir.check_private().map(|()| dir)
     }
 
     /// Opens the directory `name` inside this one; `None` when it is not there.
@@ -224,24 +224,26 @@ fn absolute(path: &Path) -> Result<PathBuf, FsError> {
         .map_err(|error| FsError::of("find", path, error))
 }
 
-/// Creates the directory at `path` and its missing parents; says whether it is new.
-fn create(path: &Path) -> Result<bool, FsError> {
-    let mut builder = DirBuilder::new();
-    builder.mode(0o700);
+/// Creates the directory at `path`, and its missing parents, with mode 0700.
+fn create(path: &Path) -> Result<(), FsError> {
     let failed = |error| FsError::of("create", path, error);
-    match builder.create(path) {
-        Ok(()) => sync_parent(path).map(|()| true),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+    let is_new = match make(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let parent = path.parent().ok_or_else(|| failed(error))?;
-            create(parent)?;
-            match builder.create(path) {
-                Ok(()) => sync_parent(path).map(|()| true),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-                Err(error) => Err(failed(error)),
-            }
+            create(path.parent().ok_or_else(|| failed(error))?)?;
+            make(path).map_err(failed)?
         }
-        Err(error) => Err(failed(error)),
+        made => made.map_err(failed)?,
+    };
+    if is_new { sync_parent(path) } else { Ok(()) }
+}
+
+/// Makes one directory; says whether it is new.
+fn make(path: &Path) -> io::Result<bool> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        // A umask can have taken even our own rights away, without which it could not be entered.
+        Ok(()) => std::fs::set_permissions(path, Permissions::from_mode(0o700)).map(|()| true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

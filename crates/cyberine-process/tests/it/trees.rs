@@ -2,7 +2,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use cyberine_process::{KillReport, Spawn, find_marked, kill_marked};
-use cyberine_testkit::{is_gone, is_reaped};
+use cyberine_testkit::{assert_played, is_gone, is_reaped, rerun, under_strace};
 
 use crate::{block_on, environment, eventually, helper, read_line, script, start};
 
@@ -99,6 +99,14 @@ fn leftovers_are_found_by_their_mark_and_by_nothing_less() {
         child.kill().unwrap();
         child.wait().unwrap();
     }
+}
+
+#[test]
+fn a_kernel_without_process_descriptors_is_served_too() {
+    let mut command = rerun(helper::TEST, "kill its own mark");
+    command.env("CYBERINE_RUN", "no-descriptors-test");
+    let Some(mut traced) = under_strace("pidfd_open:error=ENOSYS", &command) else { return };
+    assert_played(&traced.output().unwrap());
 }
 
 #[test]
