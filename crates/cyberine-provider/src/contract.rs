@@ -11,7 +11,7 @@
 //!     fn provider(&mut self, scenario: Scenario) -> Option<Arc<dyn Provider>> {
 //!         matches!(scenario, Scenario::Answers | Scenario::Talks).then(|| Arc::clone(&self.0))
 //!     }
-//!     fn turn(&self) -> Turn {
+//!     fn turn(&self, _: Scenario) -> Turn {
 //!         self.1.clone()
 //!     }
 //! }
@@ -79,8 +79,9 @@ pub trait Fixture {
     /// A provider in `scenario`; `None` where this fixture cannot show it.
     fn provider(&mut self, scenario: Scenario) -> Option<Arc<dyn Provider>>;
 
-    /// A turn to take; the checks replace its limits.
-    fn turn(&self) -> Turn;
+    /// A turn that leads to `scenario`, such as a question with a long answer for
+    /// [`Scenario::Talks`]; the checks replace its limits.
+    fn turn(&self, scenario: Scenario) -> Turn;
 
     /// The answer to expect in [`Scenario::Answers`], where it is known.
     fn answer(&self) -> Option<String> {
@@ -119,7 +120,7 @@ pub async fn check(fixture: &mut dyn Fixture) -> Vec<Scenario> {
 }
 
 async fn check_answers(fixture: &dyn Fixture, provider: &dyn Provider) {
-    let taken = take(provider, fixture.turn()).await;
+    let taken = take(provider, fixture.turn(Scenario::Answers)).await;
     assert_eq!(taken.end, Some(Ok(StopReason::EndTurn)), "an answer ends well");
     assert!(!taken.text.trim().is_empty(), "an answer has text");
     if let Some(expected) = fixture.answer() {
@@ -130,7 +131,7 @@ async fn check_answers(fixture: &dyn Fixture, provider: &dyn Provider) {
         assert!(usage.input > 0 && usage.output > 0, "tokens are counted: {usage:?}");
     }
 
-    let mut tight = fixture.turn();
+    let mut tight = fixture.turn(Scenario::Answers);
     tight.limits.answer_bytes = 1;
     let taken = take(provider, tight).await;
     assert_eq!(taken.end, Some(Err(TurnError::TooLong { limit: 1 })), "the bound on the answer holds");
@@ -138,24 +139,24 @@ async fn check_answers(fixture: &dyn Fixture, provider: &dyn Provider) {
 
     let cancelled = CancellationToken::new();
     cancelled.cancel();
-    let taken = take_until(provider, fixture.turn(), &cancelled, |_| false).await;
+    let taken = take_until(provider, fixture.turn(Scenario::Answers), &cancelled, |_| false).await;
     assert_eq!(taken, Taken { end: Some(Err(TurnError::Cancelled)), ..Taken::default() }, "nothing is begun");
 }
 
 async fn check_talks(fixture: &dyn Fixture, provider: &dyn Provider) {
     let cancel = CancellationToken::new();
-    let taken = take_until(provider, fixture.turn(), &cancel, |text| !text.is_empty()).await;
+    let taken = take_until(provider, fixture.turn(Scenario::Talks), &cancel, |text| !text.is_empty()).await;
     assert_eq!(taken.end, Some(Err(TurnError::Cancelled)), "a cancelled turn says so");
     assert!(!taken.text.is_empty(), "text comes before the end");
 
-    let mut short = fixture.turn();
+    let mut short = fixture.turn(Scenario::Talks);
     short.limits.wall = SHORT;
     let taken = take(provider, short).await;
     assert_eq!(taken.end, Some(Err(TurnError::WallTimeout { limit: SHORT })), "the wall limit holds");
 }
 
 async fn check_silent(fixture: &dyn Fixture, provider: &dyn Provider) {
-    let mut short = fixture.turn();
+    let mut short = fixture.turn(Scenario::Silent);
     short.limits.idle = SHORT;
     let taken = take(provider, short).await;
     let end = Some(Err(TurnError::IdleTimeout { limit: SHORT }));
@@ -163,7 +164,7 @@ async fn check_silent(fixture: &dyn Fixture, provider: &dyn Provider) {
 }
 
 async fn check_failure(fixture: &dyn Fixture, provider: &dyn Provider, scenario: Scenario) {
-    let taken = take(provider, fixture.turn()).await;
+    let taken = take(provider, fixture.turn(scenario)).await;
     let Some(Err(error)) = taken.end else { panic!("{scenario:?} ended with {:?}", taken.end) };
     let expected = match scenario {
         Scenario::Empty => "empty",

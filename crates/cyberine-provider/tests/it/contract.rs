@@ -25,7 +25,7 @@ impl Fixture for Prepared {
         found.map(|(_, provider)| Arc::clone(provider))
     }
 
-    fn turn(&self) -> Turn {
+    fn turn(&self, _: Scenario) -> Turn {
         turn("question")
     }
 
