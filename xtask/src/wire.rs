@@ -1,5 +1,6 @@
 //! A client on bytes: it starts the real server with real stdio and knows no SDK.
 
+use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -28,13 +29,14 @@ pub(crate) struct Server {
     child: Child,
     input: Option<Box<dyn Write + Send>>,
     lines: Receiver<String>,
+    /// Notifications that came while a response was awaited.
+    notified: VecDeque<Value>,
     next_id: i64,
 }
 
 impl Server {
-    /// Starts `command` with the given kind of stdio.
+    /// Starts `command` with the given kind of stdio; its stderr is as the command says.
     pub(crate) fn start(mut command: Command, kind: Stdio2) -> Result<Self> {
-        command.stderr(Stdio::inherit());
         let (child, input, output): (Child, Box<dyn Write + Send>, Box<dyn Read + Send>) = match kind {
             Stdio2::Pipes => {
                 let mut child = command
@@ -57,7 +59,7 @@ impl Server {
                 (child, Box::new(input), Box::new(output))
             }
         };
-        Ok(Self { child, input: Some(input), lines: pump(output), next_id: 0 })
+        Ok(Self { child, input: Some(input), lines: pump(output), notified: VecDeque::new(), next_id: 0 })
     }
 
     /// The server's process id.
@@ -85,12 +87,21 @@ impl Server {
             .with_context(|| format!("stdout carries something else than JSON: {line:?}"))
     }
 
-    /// The next message, or `None` where none comes within `limit`.
-    pub(crate) fn next_within(&mut self, limit: Duration) -> Option<String> {
-        self.lines.recv_timeout(limit).ok()
+    /// A notification that was kept or comes within `limit`.
+    pub(crate) fn notification_within(&mut self, limit: Duration) -> Option<String> {
+        let kept = self.notified.pop_front().map(|notification| notification.to_string());
+        kept.or_else(|| self.lines.recv_timeout(limit).ok())
     }
 
-    /// Sends a request and returns its response, passing over notifications.
+    /// The next notification, or an error where a response comes first.
+    pub(crate) fn notification(&mut self) -> Result<Value> {
+        match self.notified.pop_front() {
+            Some(notification) => Ok(notification),
+            None => self.next(),
+        }
+    }
+
+    /// Sends a request and returns its response; notifications are kept.
     pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Result<Value> {
         let id = self.request(method, params)?;
         self.response(id)
@@ -104,7 +115,7 @@ impl Server {
         Ok(self.next_id)
     }
 
-    /// Waits for the response to `id`, passing over notifications.
+    /// Waits for the response to `id`; notifications are kept.
     pub(crate) fn response(&mut self, id: i64) -> Result<Value> {
         loop {
             let message = self.next()?;
@@ -112,6 +123,7 @@ impl Server {
                 return Ok(message);
             }
             ensure!(message.get("method").is_some(), "an answer to nothing that was asked: {message}");
+            self.notified.push_back(message);
         }
     }
 

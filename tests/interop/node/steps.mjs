@@ -13,7 +13,7 @@ export async function exercise(label, c) {
   for (let since = 0, tries = 0; tries < 60; tries++) {
     view = await c.call('inspect_run', { runId: sent.runId, sinceSeq: since, waitMs: 2000 });
     if (['done', 'error', 'cancelled'].includes(view.state)) break;
-    since = view.nextSeq - 1;
+    since = view.nextSeq;
   }
   assert.equal(view.state, 'done', JSON.stringify(view));
   assert.equal(view.steps[0].verdict.outcome, 'majority');

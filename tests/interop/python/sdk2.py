@@ -31,7 +31,7 @@ async def main() -> None:
             view = await call("inspect_run", runId=run, sinceSeq=since, waitMs=2000)
             if view["state"] in OVER:
                 break
-            since = view["nextSeq"] - 1
+            since = view["nextSeq"]
         assert view["state"] == "done", view
         assert view["steps"][0]["verdict"]["outcome"] == "majority", view
         found = await call("query_runs", query=f"asked by python {mode}")

@@ -75,10 +75,8 @@ fn one_run(world: &World, era: Era, kind: Stdio2) -> Result<()> {
     }
     let view = until_settled(&mut server, era, &run)?;
     judged(&view)?;
-    ensure!(
-        server.next_within(Duration::from_millis(300)).is_none(),
-        "something came after the run had settled"
-    );
+    let late = server.notification_within(Duration::from_millis(300));
+    ensure!(late.is_none(), "something came after the run had settled: {late:?}");
     found_everywhere(&mut server, era, &run, &prompt, &view, &place)
 }
 
@@ -86,14 +84,14 @@ fn one_run(world: &World, era: Era, kind: Stdio2) -> Result<()> {
 fn ticks_until_settled(server: &mut Server) -> Result<()> {
     let (mut seen, mut last) = (Vec::new(), f64::NEG_INFINITY);
     loop {
-        let message = server.next()?;
+        let message = server.notification()?;
         ensure!(message["method"] == "notifications/progress", "not a tick: {message}");
         ensure!(message["params"]["progressToken"] == "tick", "another token: {message}");
         let progress = message["params"]["progress"].as_f64().context("progress")?;
         ensure!(progress > last, "progress went from {last} to {progress}");
         last = progress;
         let text = message["params"]["message"].as_str().unwrap_or_default().to_owned();
-        let over = text.contains("settled");
+        let over = text.starts_with("settled");
         seen.push(text);
         if over {
             break;
@@ -101,8 +99,8 @@ fn ticks_until_settled(server: &mut Server) -> Result<()> {
     }
     for agent in AGENTS {
         for what in ["started", "done"] {
-            let ticks = seen.iter().filter(|text| text.contains(&format!("{agent}: {what}"))).count();
-            ensure!(ticks == 1, "{ticks} ticks `{agent}: {what}` in {seen:?}");
+            let ticks = seen.iter().filter(|text| text.starts_with(&format!("{agent} {what}"))).count();
+            ensure!(ticks == 1, "{ticks} ticks `{agent} {what}` in {seen:?}");
         }
     }
     Ok(())
@@ -166,7 +164,7 @@ fn until_settled(server: &mut Server, era: Era, run: &str) -> Result<Value> {
         if SETTLED.iter().any(|state| view["state"] == *state) {
             return Ok(view);
         }
-        since = view["nextSeq"].as_u64().with_context(|| format!("no nextSeq: {response}"))? - 1;
+        since = view["nextSeq"].as_u64().with_context(|| format!("no nextSeq: {response}"))?;
     }
     anyhow::bail!("run {run} did not settle")
 }

@@ -1,7 +1,7 @@
 //! Whatever happens, stdout carries the protocol and nothing else. The client fails on any line
 //! that is not JSON.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -45,7 +45,9 @@ fn noisy_server(kind: Stdio2) -> Result<()> {
     let mut build = proc::cargo();
     build.args(["build", "--quiet", "-p", "cyberine-server", "--example", "fixture_server"]);
     proc::run(&mut build, Duration::from_secs(600))?;
-    let mut server = Server::start(Command::new(proc::bin_dir()?.join("examples/fixture_server")), kind)?;
+    let mut command = Command::new(proc::bin_dir()?.join("examples/fixture_server"));
+    command.stderr(Stdio::null());
+    let mut server = Server::start(command, kind)?;
     server.initialize("2025-11-25")?;
     let printed = server.call(Era::Y2025, "noise", &json!({}))?;
     ensure!(printed["result"]["structuredContent"]["child"] == true, "{printed}");
