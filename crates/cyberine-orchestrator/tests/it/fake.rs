@@ -202,13 +202,8 @@ impl Stage {
         let claim = self.admit().await;
         let id = claim.run();
         let engine = self.engine();
-        let ended = engine.run(
-            claim,
-            &self.plan,
-            self.team.clone(),
-            Box::new(NoControls),
-            CancellationToken::new(),
-        );
+        let ended =
+            engine.run(claim, &self.plan, self.team.clone(), Box::new(NoControls), CancellationToken::new());
         let state = soon(ended).await.unwrap();
         let run = self.run(id).await;
         assert_eq!(run.state, state);

@@ -1,0 +1,33 @@
+//! `inspect_run`: how a run stands, now or after a while.
+
+use std::time::Duration;
+
+use cyberine_server::{Progress, ToolResult};
+use tokio::time::Instant;
+
+use crate::arguments::Inspect;
+use crate::follow::Follower;
+use crate::services::{Services, no_such_run};
+use crate::view;
+
+/// Shows a run. With `waitMs` it first waits for the run to end or, with `sinceSeq`, for any
+/// event from that number on; while it waits, `progress` hears of the run.
+pub(crate) async fn inspect(
+    services: &Services,
+    arguments: &Inspect,
+    progress: Progress,
+) -> Result<ToolResult, String> {
+    let id = arguments.run()?;
+    let run = services.look(id).await?.ok_or_else(|| no_such_run(id))?;
+    let last = run.next_seq - 1;
+    let news_already = arguments.since_seq.is_some_and(|since| since <= last);
+    if arguments.wait_ms() == 0 || run.state.is_terminal() || news_already {
+        return Ok(ToolResult::ok(view::bounded(&run)));
+    }
+    let deadline = Instant::now() + Duration::from_millis(arguments.wait_ms());
+    let mut follower = Follower::after(services, id, last, progress).await;
+    let wanted = arguments.since_seq;
+    follower.until(Some(deadline), |seq, settled| settled || wanted.is_some_and(|since| seq >= since)).await;
+    let run = services.look(id).await?.ok_or_else(|| no_such_run(id))?;
+    Ok(ToolResult::ok(view::bounded(&run)))
+}

@@ -1,0 +1,121 @@
+//! What the surface stands on, opened at the first call.
+
+use std::sync::Arc;
+
+use cyberine_orchestrator::{Dispatched, Supervisor};
+use cyberine_run_store::{Registry, Run, RunStore, Tick};
+use cyberine_types::RunId;
+use futures_util::future::BoxFuture;
+use tokio::sync::OnceCell;
+
+use crate::project::Project;
+
+/// What the tools and resources work with.
+#[derive(Clone)]
+pub struct Services {
+    /// The runs.
+    pub store: Arc<dyn RunStore>,
+    /// The runs as a list.
+    pub registry: Arc<dyn Registry>,
+    /// Stops and buries runs.
+    pub supervisor: Supervisor,
+    /// Starts runs.
+    pub dispatcher: Arc<dyn Dispatcher>,
+    /// Fast news of live runs.
+    pub ticks: Arc<dyn TickSource>,
+    /// The project this server works for.
+    pub project: Arc<dyn Project>,
+}
+
+/// Starts an orchestration with the configuration that holds at the moment.
+pub trait Dispatcher: Send + Sync {
+    /// Puts `prompt` to every provider. Returns once the run is durable and under way.
+    ///
+    /// # Errors
+    /// A sentence for the caller: why nothing was started, and what to do about it. It must not
+    /// hold a secret.
+    fn dispatch(&self, prompt: String, requested_by: String) -> BoxFuture<'_, Result<Dispatched, String>>;
+}
+
+/// Where the fast news of runs can be followed.
+pub trait TickSource: Send + Sync {
+    /// Begins to follow `run` from the first tick that is kept; `None` where there are none.
+    fn follow(&self, run: RunId) -> BoxFuture<'_, Option<Box<dyn TickFeed>>>;
+}
+
+/// The fast news of one run.
+pub trait TickFeed: Send {
+    /// The ticks since the last call, oldest first. Does not wait.
+    fn read(&mut self) -> Vec<Tick>;
+}
+
+/// No fast news: what a run's log says is all there is.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoTickFeeds;
+
+impl TickSource for NoTickFeeds {
+    fn follow(&self, _run: RunId) -> BoxFuture<'_, Option<Box<dyn TickFeed>>> {
+        Box::pin(std::future::ready(None))
+    }
+}
+
+type Open = dyn Fn() -> BoxFuture<'static, Result<Services, String>> + Send + Sync;
+
+/// Services that are opened by the first call that needs them. Where that fails the call says
+/// why, and the next one tries again. Cheap to clone; clones share what has been opened.
+#[derive(Clone)]
+pub struct LazyServices(Arc<Lazy>);
+
+struct Lazy {
+    open: Box<Open>,
+    cell: OnceCell<Services>,
+}
+
+impl LazyServices {
+    /// Services that `open` makes when they are first needed. Its error is a sentence for the
+    /// caller.
+    pub fn new<F>(open: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<Services, String>> + Send + 'static,
+    {
+        let open = Box::new(move || -> BoxFuture<'static, _> { Box::pin(open()) });
+        Self(Arc::new(Lazy { open, cell: OnceCell::new() }))
+    }
+
+    /// The services, opened now if they have not been before.
+    pub(crate) async fn get(&self) -> Result<&Services, String> {
+        self.0.cell.get_or_try_init(|| (self.0.open)()).await
+    }
+}
+
+impl Services {
+    /// The run as it stands, after a look whether its runner is still alive.
+    pub(crate) async fn look(&self, id: RunId) -> Result<Option<Run>, String> {
+        let run = self.load(id).await?;
+        match &run {
+            Some(run) if !run.state.is_terminal() && self.buried(id).await => self.load(id).await,
+            _ => Ok(run),
+        }
+    }
+
+    pub(crate) async fn load(&self, id: RunId) -> Result<Option<Run>, String> {
+        self.store.load(id).await.map_err(|error| format!("{error}. {}", error.advice()))
+    }
+
+    /// Settles a run whose runner is dead. A failure to do so is logged: what is known of the run
+    /// can be shown all the same.
+    pub(crate) async fn buried(&self, id: RunId) -> bool {
+        match self.supervisor.settle_if_dead(id).await {
+            Ok(buried) => buried,
+            Err(error) => {
+                tracing::warn!(run = %id, %error, "a run could not be looked after");
+                false
+            }
+        }
+    }
+}
+
+/// What is said of a run that does not exist.
+pub(crate) fn no_such_run(id: RunId) -> String {
+    format!("there is no run `{id}`; `query_runs` lists what there is")
+}

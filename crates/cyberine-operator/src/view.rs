@@ -1,0 +1,209 @@
+//! How a run is shown: the bounded view of `inspect_run` and the whole one of the resource.
+
+use cyberine_orchestrator::SCRIPTED_LABEL;
+use cyberine_run_store::{Candidate, Run, Step, Verdict, Vote};
+use cyberine_types::Billing;
+use serde_json::{Map, Value, json};
+
+use crate::bounded::{Budget, cut, fit, size};
+
+/// Longest preview, in characters.
+const PREVIEW: usize = 2_000;
+const WINNER_PREVIEW: usize = 200;
+/// The most bytes the whole view may have.
+pub(crate) const MAX_WHOLE: usize = 4 << 20;
+
+/// Everything there is, without any cut.
+const WHOLE: Budget = Budget { preview: usize::MAX, winner: usize::MAX, line: usize::MAX, list: usize::MAX };
+
+/// The URI of a run's resource.
+pub(crate) fn uri(run: &Run) -> String {
+    format!("cyberine://runs/{}", run.run_id)
+}
+
+/// The bounded view. It says `truncated` where something was cut, and always where the whole is.
+pub(crate) fn bounded(run: &Run) -> Value {
+    fit(|budget, less| {
+        let cut_somewhere = less || exceeds(run, budget);
+        let steps = run.steps.iter().take(budget.list).map(|step| bounded_step(step, budget)).collect();
+        frame(run, budget, steps, cut_somewhere)
+    })
+}
+
+/// The whole view of a run, as its resource has it: what `inspect_run` shows, with every text
+/// uncut and every verdict. It has at most about 4 MiB: beyond that answers are cut, the longest
+/// first, and the directory in the project that has them whole is named.
+#[must_use]
+pub fn run_view(run: &Run) -> Value {
+    let mut view = frame(run, WHOLE, run.steps.iter().map(whole_step).collect(), false);
+    let mut excess = size(&view).saturating_sub(MAX_WHOLE);
+    if excess > 0 {
+        view["truncated"] = json!(true);
+        // The task and the winner's answer are in `run.json` and among the outputs as well.
+        for (at, step) in run.steps.iter().enumerate() {
+            excess = excess.saturating_sub(shorten(&mut view["steps"][at], "winnerOutput"));
+            let mut order: Vec<usize> = (0..step.candidates.len()).collect();
+            order.sort_by_key(|at| std::cmp::Reverse(step.candidates[*at].output.len()));
+            for candidate in order {
+                if excess > 0 {
+                    excess = excess
+                        .saturating_sub(shorten(&mut view["steps"][at]["candidates"][candidate], "output"));
+                    view["steps"][at]["candidates"][candidate]["outputIn"] =
+                        json!(format!(".local/runs/{}/outputs/", run.run_id));
+                }
+            }
+        }
+    }
+    view
+}
+
+/// Cuts a text to a preview and returns how many bytes that saved.
+fn shorten(parent: &mut Value, key: &str) -> usize {
+    let Some(text) = parent.get(key).and_then(Value::as_str) else {
+        return 0;
+    };
+    let before = text.len();
+    let short = cut(text, PREVIEW);
+    let saved = before.saturating_sub(short.len());
+    parent[key] = json!(short);
+    saved
+}
+
+/// What both views have in common around the steps.
+fn frame(run: &Run, budget: Budget, steps: Vec<Value>, truncated: bool) -> Value {
+    let mut view = Map::new();
+    let mut put = |key: &str, value: Value| {
+        if !value.is_null() {
+            view.insert(key.to_owned(), value);
+        }
+    };
+    put("runId", json!(run.run_id));
+    put("workflowName", json!(cut(&run.workflow_name, budget.line)));
+    put("state", json!(run.state.name()));
+    put("detail", json!(cut(&detail(run), budget.line)));
+    put("reason", json!(run.reason.as_deref().map(|reason| cut(reason, budget.line))));
+    put("label", if is_scripted(run) { json!(SCRIPTED_LABEL) } else { Value::Null });
+    put("task", json!(cut(&run.task, budget.preview)));
+    put("cwd", json!(cut(&run.cwd, budget.line)));
+    put("requestedBy", json!(cut(&run.requested_by, budget.line)));
+    put("enginePid", json!(run.engine_pid));
+    put("startedAt", json!(run.started_at));
+    put("updatedAt", json!(run.updated_at));
+    put("steps", Value::Array(steps));
+    put("usage", json!(run.usage));
+    put("processes", json!(run.processes));
+    put("nextSeq", json!(run.next_seq));
+    put("resource", json!(uri(run)));
+    put("truncated", if truncated { json!(true) } else { Value::Null });
+    Value::Object(view)
+}
+
+/// Whether an answer of the run came, or is to come, from a script.
+pub(crate) fn is_scripted(run: &Run) -> bool {
+    let mut candidates = run.steps.iter().flat_map(|step| &step.candidates);
+    candidates.any(|candidate| candidate.billing == Billing::Scripted)
+}
+
+fn detail(run: &Run) -> String {
+    if is_scripted(run) && !run.detail.contains(SCRIPTED_LABEL) {
+        return format!("{}; {SCRIPTED_LABEL}", run.detail);
+    }
+    run.detail.clone()
+}
+
+fn bounded_step(step: &Step, budget: Budget) -> Value {
+    let candidates =
+        step.candidates.iter().take(budget.list).map(|candidate| show_candidate(candidate, budget)).collect();
+    show_step(step, candidates, budget)
+}
+
+fn whole_step(step: &Step) -> Value {
+    let candidates = step.candidates.iter().map(|candidate| {
+        let mut shown = show_candidate(candidate, Budget { preview: PREVIEW, ..WHOLE });
+        shown["id"] = json!(candidate.id);
+        shown["kind"] = json!(candidate.kind);
+        shown["billing"] = json!(candidate.billing);
+        shown["output"] = json!(candidate.output);
+        shown["usage"] = json!(candidate.usage);
+        shown
+    });
+    let mut shown = show_step(step, candidates.collect(), WHOLE);
+    shown["verdicts"] = step.verdicts.iter().map(|verdict| show_verdict(verdict, WHOLE)).collect();
+    shown
+}
+
+fn show_step(step: &Step, candidates: Vec<Value>, budget: Budget) -> Value {
+    let mut shown = json!({
+        "id": cut(&step.id, budget.line),
+        "name": cut(&step.name, budget.line),
+        "state": step.state.name(),
+        "candidates": candidates,
+    });
+    if let Some(verdict) = &step.verdict {
+        shown["verdict"] = show_verdict(verdict, budget);
+    }
+    if let Some(winner) = step.winner() {
+        shown["winnerPreview"] = json!(cut(&winner.output, WINNER_PREVIEW.min(budget.winner)));
+        shown["winnerOutput"] = json!(cut(&winner.output, budget.winner));
+    }
+    shown
+}
+
+fn show_candidate(candidate: &Candidate, budget: Budget) -> Value {
+    let mut shown = json!({
+        "provider": cut(&candidate.provider, budget.line),
+        "state": candidate.state.name(),
+        "outputPreview": cut(&candidate.output, budget.preview.min(PREVIEW)),
+        "tokens": candidate.usage.tokens(),
+    });
+    if let Some(model) = &candidate.model {
+        shown["model"] = json!(cut(model, budget.line));
+    }
+    if let Some(usd) = candidate.usage.usd {
+        shown["usd"] = json!(usd);
+    }
+    if let Some(duration) = candidate.duration_ms {
+        shown["durationMs"] = json!(duration);
+    }
+    if let Some(error) = &candidate.error {
+        shown["error"] = json!({ "code": error.code, "message": cut(&error.message, budget.line.min(budget.preview.max(36))) });
+    }
+    shown
+}
+
+fn show_verdict(verdict: &Verdict, budget: Budget) -> Value {
+    let votes: Vec<Vote> =
+        verdict.votes.iter().take(budget.list).map(|vote| show_vote(vote, budget)).collect();
+    let mut shown = json!({
+        "kind": verdict.kind,
+        "outcome": verdict.outcome,
+        "rationale": cut(&verdict.rationale, budget.preview),
+        "votes": votes,
+    });
+    if let Some(winner) = &verdict.winner {
+        shown["winner"] = json!(winner);
+    }
+    shown
+}
+
+fn show_vote(vote: &Vote, budget: Budget) -> Vote {
+    Vote {
+        voter: cut(&vote.voter, budget.line.min(400)),
+        candidate: vote.candidate.clone(),
+        score: vote.score,
+        reason: vote.reason.as_deref().map(|reason| cut(reason, budget.preview.min(200))),
+    }
+}
+
+/// Whether `budget` cuts a text that a reader may want whole.
+fn exceeds(run: &Run, budget: Budget) -> bool {
+    let longer = |text: &str, limit: usize| text.chars().nth(limit).is_some();
+    longer(&run.task, budget.preview)
+        || run.steps.iter().any(|step| {
+            step.candidates.iter().any(|candidate| longer(&candidate.output, budget.preview.min(PREVIEW)))
+                || step.verdict.as_ref().is_some_and(|verdict| longer(&verdict.rationale, budget.preview))
+        })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+use cyberine_run_store::{RunState, RunStore};
+use cyberine_server::OutlivesReply;
+use cyberine_types::Billing;
+use serde_json::json;
+
+use crate::stage::{Client, Stage, soon};
+
+#[tokio::test]
+async fn the_reply_comes_before_any_answer_and_says_how_to_go_on() {
+    let stage = Stage::free(&[("a", "42"), ("b", "42"), ("c", "7")]);
+    let reply = stage.call("orchestrate", json!({ "prompt": "what is it?" })).await;
+    let id = reply["runId"].as_str().unwrap().to_owned();
+    let expected = json!({
+        "runId": id,
+        "status": "dispatched",
+        "detail": format!("dispatched to 3 providers (a, b, c); poll inspect_run(runId=\"{id}\") or query_runs() for the outcome"),
+        "pollWith": { "tool": "inspect_run", "arguments": { "runId": id } },
+        "cancelWith": {
+            "tool": "cancel_run",
+            "arguments": { "runId": id },
+            "description": "call the tool, or write `body` to `controlFile` in the project's directory",
+            "controlFile": format!(".local/runs/{id}/control.json"),
+            "body": { "action": "stop", "target": { "type": "run" } },
+        },
+    });
+    assert_eq!(reply, expected);
+    let run = stage.store.load(id.parse().unwrap()).await.unwrap().unwrap();
+    assert!(!run.state.is_terminal());
+    assert_eq!((run.requested_by.as_str(), run.cwd.as_str()), ("host@1.2", stage.cwd.as_str()));
+
+    stage.gate.send_replace(true);
+    let poll = &reply["pollWith"];
+    let mut arguments = poll["arguments"].clone();
+    arguments["waitMs"] = json!(45_000);
+    let view = stage.call(poll["tool"].as_str().unwrap(), arguments).await;
+    assert_eq!(
+        (view["state"].as_str(), view["steps"][0]["winnerOutput"].as_str()),
+        (Some("done"), Some("42"))
+    );
+}
+
+#[tokio::test]
+async fn without_a_provider_nothing_starts_and_the_advice_is_given() {
+    let stage = Stage::free(&[]);
+    let error = stage.refused("orchestrate", json!({ "prompt": "x" })).await;
+    assert!(error.contains("no provider") && error.contains("cyberine init"), "{error}");
+    assert_eq!(stage.store.unsettled().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn where_the_era_allows_it_news_goes_on_after_the_reply_until_one_settled() {
+    let stage = Stage::free(&[("a", "42"), ("b", "42"), ("c", "7")]);
+    let client = Client::default();
+    stage.call_with("orchestrate", json!({ "prompt": "x" }), client.progress(OutlivesReply::Yes)).await;
+    stage.gate.send_replace(true);
+    stage.tasks.close();
+    soon(stage.tasks.wait()).await;
+    let heard = client.heard();
+    for name in ["a", "b", "c"] {
+        for kind in ["started", "done"] {
+            let told = heard.iter().filter(|news| news.starts_with(&format!("{name} {kind}"))).count();
+            assert_eq!(told, 1, "{name} {kind}: {heard:?}");
+        }
+    }
+    assert_eq!(heard.iter().filter(|news| news.starts_with("settled")).count(), 1);
+    assert!(heard.last().unwrap().starts_with("settled: done: 3 of 3"), "{heard:?}");
+}
+
+#[tokio::test]
+async fn where_it_does_not_nothing_follows_the_reply() {
+    let stage = Stage::free(&[("a", "42")]);
+    let client = Client::default();
+    stage.call_with("orchestrate", json!({ "prompt": "x" }), client.progress(OutlivesReply::No)).await;
+    assert!(stage.tasks.is_empty());
+    assert_eq!(client.heard(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn scripted_answers_are_labelled_wherever_the_run_shows_itself() {
+    let stage = Stage::new(&[("a", "42"), ("b", "42")], Billing::Scripted);
+    let reply = stage.call("orchestrate", json!({ "prompt": "x" })).await;
+    let label = "scripted answers, no model was called";
+    assert!(reply["detail"].as_str().unwrap().ends_with(label));
+    stage.gate.send_replace(true);
+    let view = stage.call("inspect_run", json!({ "runId": reply["runId"], "waitMs": 45_000 })).await;
+    assert_eq!(view["label"], label);
+    assert!(view["detail"].as_str().unwrap().ends_with(label));
+    let runs = stage.call("query_runs", json!({})).await;
+    assert!(runs["runs"][0]["detail"].as_str().unwrap().ends_with(label));
+}
+
+#[tokio::test]
+async fn a_run_is_cancelled_once_and_asking_again_is_no_error() {
+    let stage = Stage::free(&[("a", "42"), ("b", "7")]);
+    let id = stage.start("x").await;
+    let first = stage.call("cancel_run", json!({ "runId": id, "reason": "enough" })).await;
+    assert_eq!((&first["outcome"], &first["runId"]), (&json!("requested"), &json!(id)));
+    let run = stage.see(id, |run| run.state.is_terminal()).await;
+    assert_eq!((run.state, run.cancel_requested_by.as_deref()), (RunState::Cancelled, Some("host@1.2")));
+    let again = stage.call("cancel_run", json!({ "runId": id })).await;
+    assert_eq!(again, json!({ "runId": id, "state": "cancelled", "outcome": "already_finished" }));
+}
+
+#[tokio::test]
+async fn a_run_of_another_project_can_be_seen_and_not_cancelled() {
+    let (ours, theirs) = (Stage::free(&[("a", "42")]), tempfile::tempdir().unwrap());
+    let run = cyberine_run_store::NewRun {
+        id: cyberine_types::RunId::random(),
+        workflow: "mcp-orchestrate".into(),
+        prompt: "theirs".into(),
+        cwd: theirs.path().to_str().unwrap().into(),
+        requested_by: "cli".into(),
+        spec: json!({}),
+    };
+    let reserve = cyberine_run_store::Reserve { amount: cyberine_types::Usd::ZERO, daily_cap: None };
+    let claim = ours.store.admit(run, reserve).await.unwrap();
+    let id = claim.run();
+    let error = ours.refused("cancel_run", json!({ "runId": id })).await;
+    assert!(error.contains("another project"), "{error}");
+    let view = ours.call("inspect_run", json!({ "runId": id })).await;
+    assert_eq!((&view["task"], &view["state"]), (&json!("theirs"), &json!("queued")));
+}

@@ -1,0 +1,285 @@
+//! A server's worth of tools without a server.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use cyberine_operator::{
+    DirectoryProject, Dispatcher, LazyServices, OperatorTools, RunResources, Services, TickFeed, TickSource,
+};
+use cyberine_orchestrator::{
+    DispatchRequest, Dispatched, Engine, InProcessLauncher, NoProcesses, OrchestrateConfig, Supervisor, Team,
+    TickSink, plan,
+};
+use cyberine_provider::{
+    Capabilities, Provider, ProviderConfig, ProviderInfo, StopReason, Turn, TurnError, TurnEvent,
+};
+use cyberine_run_store::{MemoryRunStore, Run, RunStore, Tick};
+use cyberine_server::{
+    Background, Call, Outcome, OutlivesReply, Progress, ProgressSink, ProgressUpdate, ToolResult, ToolSet,
+};
+use cyberine_types::{Billing, Caller, ClientInfo, Principal, RunId, SystemClock, Usd};
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, BoxStream, StreamExt as _};
+use serde_json::{Map, Value, json};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// A provider that says one thing once it is let.
+pub(crate) struct Fake {
+    info: ProviderInfo,
+    text: String,
+    gate: watch::Receiver<bool>,
+}
+
+impl Provider for Fake {
+    fn info(&self) -> &ProviderInfo {
+        &self.info
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+    }
+
+    fn turn(
+        &self,
+        _turn: Turn,
+        cancel: CancellationToken,
+    ) -> BoxStream<'static, Result<TurnEvent, TurnError>> {
+        let (text, mut gate) = (self.text.clone(), self.gate.clone());
+        let first = async move {
+            let opened = cancel.run_until_cancelled(gate.wait_for(|open| *open)).await;
+            opened.map(|_| TurnEvent::Text(text)).ok_or(TurnError::Cancelled)
+        };
+        stream::once(first).chain(stream::iter([Ok(TurnEvent::Stop(StopReason::EndTurn))])).boxed()
+    }
+}
+
+/// Ticks kept in memory, to be followed.
+#[derive(Clone, Default)]
+pub(crate) struct Ticks(Arc<Mutex<Vec<Tick>>>);
+
+impl TickSink for Ticks {
+    fn tick(&self, tick: &Tick) {
+        self.0.lock().unwrap().push(tick.clone());
+    }
+}
+
+struct Feed(Ticks, usize);
+
+impl TickFeed for Feed {
+    fn read(&mut self) -> Vec<Tick> {
+        let all = self.0.0.lock().unwrap();
+        let new = all[self.1..].to_vec();
+        self.1 = all.len();
+        new
+    }
+}
+
+impl TickSource for Ticks {
+    fn follow(&self, _run: RunId) -> BoxFuture<'_, Option<Box<dyn TickFeed>>> {
+        let feed: Box<dyn TickFeed> = Box::new(Feed(self.clone(), 0));
+        Box::pin(std::future::ready(Some(feed)))
+    }
+}
+
+/// Dispatches with one configuration.
+struct Desk {
+    supervisor: Supervisor,
+    providers: BTreeMap<String, ProviderConfig>,
+    cwd: String,
+}
+
+impl Dispatcher for Desk {
+    fn dispatch(&self, prompt: String, requested_by: String) -> BoxFuture<'_, Result<Dispatched, String>> {
+        Box::pin(async move {
+            let request = DispatchRequest {
+                prompt,
+                cwd: self.cwd.clone(),
+                requested_by,
+                plan: plan(&OrchestrateConfig::default(), &self.providers, 1).unwrap(),
+                hold: Usd::from_dollars(1.0),
+                daily_cap: Some(Usd::from_dollars(100.0)),
+            };
+            self.supervisor.dispatch(request).await.map_err(|error| format!("{error}. {}", error.advice()))
+        })
+    }
+}
+
+/// The tools, and what is behind them.
+pub(crate) struct Stage {
+    pub(crate) tools: OperatorTools,
+    pub(crate) resources: RunResources,
+    pub(crate) store: MemoryRunStore,
+    pub(crate) opened: Arc<AtomicUsize>,
+    pub(crate) gate: watch::Sender<bool>,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) cwd: String,
+    /// Deleted with the stage.
+    _home: tempfile::TempDir,
+}
+
+impl Stage {
+    /// Providers that say `answers`, by name; they wait until the gate is opened.
+    pub(crate) fn new(answers: &[(&str, &str)], billing: Billing) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let cwd = home.path().canonicalize().unwrap().to_str().unwrap().to_owned();
+        let store = MemoryRunStore::new(Arc::new(SystemClock));
+        let (gate, opened_gate) = watch::channel(false);
+        let (opened, ticks) = (Arc::new(AtomicUsize::new(0)), Ticks::default());
+        let team = team(answers, billing, &opened_gate);
+        let engine = Engine {
+            store: Arc::new(store.clone()),
+            reaper: Arc::new(NoProcesses),
+            ticks: Arc::new(ticks.clone()),
+        };
+        let launcher = InProcessLauncher::new(engine, move |_| team.clone());
+        let supervisor =
+            Supervisor { store: Arc::new(store.clone()), launcher, reaper: Arc::new(NoProcesses) };
+        let desk =
+            Desk { supervisor: supervisor.clone(), providers: configs(answers, billing), cwd: cwd.clone() };
+        let services = Services {
+            store: Arc::new(store.clone()),
+            registry: Arc::new(store.clone()),
+            supervisor,
+            dispatcher: Arc::new(desk),
+            ticks: Arc::new(ticks),
+            project: Arc::new(DirectoryProject::open(home.path()).unwrap()),
+        };
+        let count = Arc::clone(&opened);
+        let lazy = LazyServices::new(move || {
+            count.fetch_add(1, Ordering::SeqCst);
+            std::future::ready(Ok(services.clone()))
+        });
+        Self {
+            tools: OperatorTools::new(lazy.clone()),
+            resources: RunResources::new(lazy),
+            store,
+            opened,
+            gate,
+            tasks: TaskTracker::new(),
+            cwd,
+            _home: home,
+        }
+    }
+
+    pub(crate) fn free(answers: &[(&str, &str)]) -> Self {
+        Self::new(answers, Billing::Free)
+    }
+
+    pub(crate) fn call_of(&self, name: &str, arguments: Value, progress: Progress) -> Call {
+        Call {
+            name: name.to_owned(),
+            arguments: arguments.as_object().cloned().unwrap_or_else(Map::new),
+            caller: caller(),
+            input_responses: BTreeMap::new(),
+            state: None,
+            progress,
+            cancel: CancellationToken::new(),
+            background: Background::new(self.tasks.clone(), CancellationToken::new()),
+        }
+    }
+
+    /// Calls a tool and checks the result against the tool's output schema.
+    pub(crate) async fn call_with(&self, name: &str, arguments: Value, progress: Progress) -> ToolResult {
+        let outcome = soon(self.tools.call(self.call_of(name, arguments, progress))).await.unwrap();
+        let Outcome::Complete(result) = outcome else { panic!("{outcome:?}") };
+        let tools = self.tools.list(&caller());
+        let tool = tools.iter().find(|tool| tool.name == name).unwrap();
+        jsonschema::validate(&tool.output_schema, &result.structured)
+            .unwrap_or_else(|error| panic!("{error}: {}", result.structured));
+        assert_eq!(result.is_error, result.structured.get("error").is_some());
+        assert!(result.structured.to_string().len() <= 24 * 1024);
+        result
+    }
+
+    pub(crate) async fn call(&self, name: &str, arguments: Value) -> Value {
+        self.call_with(name, arguments, Progress::none()).await.structured
+    }
+
+    /// The error a call comes to.
+    pub(crate) async fn refused(&self, name: &str, arguments: Value) -> String {
+        let result = self.call(name, arguments).await;
+        result["error"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
+    }
+
+    /// Starts a run and returns its id.
+    pub(crate) async fn start(&self, prompt: &str) -> RunId {
+        let reply = self.call("orchestrate", json!({ "prompt": prompt })).await;
+        reply["runId"].as_str().unwrap().parse().unwrap()
+    }
+
+    pub(crate) async fn see(&self, id: RunId, wanted: impl Fn(&Run) -> bool) -> Run {
+        soon(async {
+            loop {
+                let run = self.store.load(id).await.unwrap().unwrap();
+                if wanted(&run) {
+                    return run;
+                }
+                self.store.changed(id, run.next_seq - 1, Duration::from_millis(100)).await;
+            }
+        })
+        .await
+    }
+
+    /// Starts a run, lets the providers speak and waits for the end.
+    pub(crate) async fn finished(&self, prompt: &str) -> RunId {
+        let id = self.start(prompt).await;
+        self.gate.send_replace(true);
+        self.see(id, |run| run.state.is_terminal()).await;
+        id
+    }
+}
+
+fn team(answers: &[(&str, &str)], billing: Billing, gate: &watch::Receiver<bool>) -> Team {
+    let fakes = answers.iter().map(|(name, text)| -> Arc<dyn Provider> {
+        let info =
+            ProviderInfo { name: (*name).to_owned(), kind: "command".to_owned(), model: None, billing };
+        Arc::new(Fake { info, text: (*text).to_owned(), gate: gate.clone() })
+    });
+    Team { candidates: fakes.collect(), judges: BTreeMap::new() }
+}
+
+fn configs(answers: &[(&str, &str)], billing: Billing) -> BTreeMap<String, ProviderConfig> {
+    let program = if billing == Billing::Scripted { "cyberine-scripted-llm" } else { "true" };
+    let config: ProviderConfig =
+        serde_json::from_value(json!({ "kind": "command", "command": [program] })).unwrap();
+    answers.iter().map(|(name, _)| ((*name).to_owned(), config.clone())).collect()
+}
+
+pub(crate) fn caller() -> Caller {
+    let client = ClientInfo { name: "host".to_owned(), version: "1.2".to_owned() };
+    Caller { principal: Principal::local("me"), client: Some(client) }
+}
+
+/// Keeps the news a client is sent.
+#[derive(Clone, Default)]
+pub(crate) struct Client(Arc<Mutex<Vec<ProgressUpdate>>>);
+
+impl ProgressSink for Client {
+    fn send(&self, update: &ProgressUpdate) -> bool {
+        self.0.lock().unwrap().push(update.clone());
+        true
+    }
+
+    fn room(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl Client {
+    pub(crate) fn progress(&self, outlives: OutlivesReply) -> Progress {
+        Progress::to(self.clone(), outlives)
+    }
+
+    pub(crate) fn heard(&self) -> Vec<String> {
+        self.0.lock().unwrap().iter().map(|update| update.message.clone().unwrap()).collect()
+    }
+}
+
+/// Fails where `work` takes longer than any test should.
+pub(crate) async fn soon<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(20), work).await.expect("it ends in time")
+}

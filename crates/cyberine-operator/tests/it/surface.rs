@@ -1,0 +1,116 @@
+use std::sync::atomic::Ordering;
+
+use cyberine_server::{CallError, Progress, ResourceError, ResourceSet, ToolSet};
+use serde_json::{Value, json};
+
+use crate::stage::{Stage, caller};
+
+/// `tools/list` as the golden file has it. Bless it by running the tests with `CYBERINE_BLESS=1`.
+fn listed(stage: &Stage) -> Value {
+    let tools = stage.tools.list(&caller());
+    let shown = tools.iter().map(|tool| {
+        json!({
+            "name": tool.name,
+            "title": tool.title,
+            "description": tool.description,
+            "inputSchema": tool.input_schema,
+            "outputSchema": tool.output_schema,
+            "annotations": {
+                "readOnlyHint": tool.annotations.read_only,
+                "destructiveHint": tool.annotations.destructive,
+                "idempotentHint": tool.annotations.idempotent,
+                "openWorldHint": tool.annotations.open_world,
+            },
+        })
+    });
+    shown.collect()
+}
+
+#[tokio::test]
+async fn the_tools_are_the_golden_ones() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/tools.json");
+    let mut text = serde_json::to_string_pretty(&listed(&Stage::free(&[]))).unwrap();
+    text.push('\n');
+    if std::env::var_os("CYBERINE_BLESS").is_some() {
+        std::fs::write(path, &text).unwrap();
+    }
+    assert_eq!(
+        std::fs::read_to_string(path).unwrap(),
+        text,
+        "run with CYBERINE_BLESS=1 where this was intended"
+    );
+}
+
+#[tokio::test]
+async fn every_tool_is_small_and_its_schemas_discriminate() {
+    let stage = Stage::free(&[]);
+    for tool in listed(&stage).as_array().unwrap() {
+        assert!(tool.to_string().len() <= 2_000, "{} has {} bytes", tool["name"], tool.to_string().len());
+        for schema in ["inputSchema", "outputSchema"] {
+            assert_eq!(tool[schema]["type"], "object");
+            assert!(!tool[schema]["properties"].as_object().unwrap().is_empty());
+            let validator = jsonschema::validator_for(&tool[schema]).unwrap();
+            assert!(!validator.is_valid(&json!({ "no": "such" })), "{}", tool["name"]);
+        }
+        assert!(tool["inputSchema"].get("oneOf").is_none());
+        let output = jsonschema::validator_for(&tool["outputSchema"]).unwrap();
+        assert!(output.is_valid(&json!({ "error": "unauthorized" })));
+        assert!(!output.is_valid(&json!({})));
+    }
+    assert!(listed(&stage)[0]["description"].as_str().unwrap().starts_with("Spends"));
+}
+
+#[tokio::test]
+async fn listing_opens_nothing_and_everybody_shares_what_a_call_opens() {
+    let stage = Stage::free(&[("a", "x")]);
+    stage.tools.list(&caller());
+    stage.resources.templates();
+    assert_eq!(stage.opened.load(Ordering::SeqCst), 0);
+    stage.call("query_runs", json!({})).await;
+    stage.call("query_runs", json!({})).await;
+    stage.resources.list(caller(), None).await.unwrap();
+    assert_eq!(stage.opened.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn bad_arguments_are_results_that_name_the_field() {
+    let stage = Stage::free(&[("a", "x")]);
+    let cases = [
+        ("orchestrate", json!({}), "prompt"),
+        ("orchestrate", json!({ "prompt": 7 }), "invalid type"),
+        ("orchestrate", json!({ "prompt": "x", "by": "me" }), "`by`"),
+        ("orchestrate", json!({ "prompt": "  " }), "the prompt is empty"),
+        ("inspect_run", json!({ "runId": "../../etc" }), "`runId`"),
+        ("inspect_run", json!({ "runId": cyberine_types::RunId::random() }), "there is no run"),
+        ("inspect_run", json!({ "runId": "x", "waitMs": -1 }), "bad arguments"),
+        ("query_runs", json!({ "limit": "many" }), "bad arguments"),
+        ("cancel_run", json!({ "reason": "x" }), "runId"),
+        ("cancel_run", json!({ "runId": cyberine_types::RunId::random() }), "there is no run"),
+    ];
+    for (tool, arguments, part) in cases {
+        let error = stage.refused(tool, arguments.clone()).await;
+        assert!(error.contains(part), "{tool} {arguments}: {error}");
+    }
+    let unknown = stage.tools.call(stage.call_of("ask_me", json!({}), Progress::none())).await;
+    assert_eq!(unknown, Err(CallError::UnknownTool("ask_me".into())));
+}
+
+#[tokio::test]
+async fn a_home_that_cannot_be_opened_is_said_and_tried_again() {
+    let lazy =
+        cyberine_operator::LazyServices::new(|| std::future::ready(Err("the home is read-only".to_owned())));
+    let (stage, tools) = (Stage::free(&[]), cyberine_operator::OperatorTools::new(lazy.clone()));
+    for _ in 0..2 {
+        let call = stage.call_of("query_runs", json!({}), Progress::none());
+        let outcome = tools.call(call).await.unwrap();
+        assert_eq!(
+            outcome,
+            cyberine_server::Outcome::Complete(cyberine_server::ToolResult::error("the home is read-only"))
+        );
+    }
+    let resources = cyberine_operator::RunResources::new(lazy);
+    assert_eq!(
+        resources.list(caller(), None).await,
+        Err(ResourceError::Internal("the home is read-only".into()))
+    );
+}

@@ -1,0 +1,65 @@
+//! What goes into the step machine and what comes out of it.
+
+use cyberine_run_store::{RunEvent, RunState};
+use cyberine_types::{Billing, Usage};
+
+use crate::config::JudgeKind;
+use crate::llm_judge::Question;
+
+/// A candidate before it is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Contestant {
+    pub(crate) id: String,
+    pub(crate) kind: String,
+    pub(crate) model: Option<String>,
+    pub(crate) billing: Billing,
+}
+
+/// What the machine is to do.
+#[derive(Debug, Clone)]
+pub(crate) struct Setup {
+    pub(crate) contestants: Vec<Contestant>,
+    pub(crate) judges: Vec<JudgeKind>,
+    /// Providers that may judge, in the order they are asked.
+    pub(crate) jurors: Vec<String>,
+    pub(crate) quorum: usize,
+    pub(crate) max_parallel: usize,
+    pub(crate) judge_always: bool,
+    pub(crate) seed: u64,
+}
+
+/// What has happened.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Input {
+    Begin,
+    Answered { candidate: usize, text: String, usage: Usage, duration_ms: u64 },
+    Failed { candidate: usize, code: &'static str, message: String, usage: Usage, duration_ms: u64 },
+    JudgeReplied { reply: Result<String, String>, usage: Usage },
+    CancelRequested { by: String, reason: Option<String> },
+}
+
+/// What to do about it: append all of `append` first, then act in order.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Effects {
+    pub(crate) append: Vec<RunEvent>,
+    pub(crate) actions: Vec<Action>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Action {
+    /// Ask the candidate of this index.
+    Ask(usize),
+    AskJudge(Question),
+    /// Kill every turn; each still reports its end.
+    KillTurns,
+    /// Nothing more will happen: count what is left and append the last event.
+    Settle(Settlement),
+}
+
+/// How the run ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Settlement {
+    pub(crate) state: RunState,
+    pub(crate) detail: String,
+    pub(crate) reason: Option<&'static str>,
+}
