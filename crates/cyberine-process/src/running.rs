@@ -181,6 +181,8 @@ impl Running {
             },
         };
         self.status = Some(status);
+        // What is still on its way has no reader any more; nobody must wait for one.
+        self.output.close();
         let left_behind = self.kill(Duration::ZERO).await;
         // With the tree gone the pumps come to their end; a pipe someone else holds must not hold us.
         let _ = tokio::time::timeout(DRAIN, async { while self.pumps.join_next().await.is_some() {} }).await;
