@@ -1,7 +1,8 @@
 //! One client: its session, its requests and its output.
 
+use std::any::Any;
 use std::collections::HashMap;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -116,6 +117,12 @@ impl Connection {
     /// without a thread switch; what waits goes on in the runtime.
     fn begin(self: &Arc<Self>, inbound: Inbound) {
         let key = inbound.key;
+        let at_once = || dispatch::at_once(&self.server, &inbound);
+        if let Some(reply) =
+            catch_unwind(AssertUnwindSafe(at_once)).unwrap_or_else(|panic| Some(panicked(&*panic)))
+        {
+            return self.finish(key, reply, Flush::Later);
+        }
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             let refusal =
                 RpcError::own(BUSY, format!("{MAX_CALLS} requests are in flight; wait for one to end"));
@@ -219,17 +226,18 @@ impl Connection {
     }
 }
 
-/// A request's future, whose panic is an internal error of that request alone. The panic's text
-/// goes to the log.
+/// A request's future, whose panic is an internal error of that request alone.
 fn contained(serving: impl Future<Output = Reply> + Send + 'static) -> BoxFuture<'static, Reply> {
-    Box::pin(AssertUnwindSafe(serving).catch_unwind().map(|ended| {
-        ended.unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<&str>().copied().map(str::to_owned);
-            let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-            tracing::error!(panic = text.as_deref().unwrap_or("of another type"), "a handler panicked");
-            Err(RpcError::internal("the server failed on this request; its log says more"))
-        })
-    }))
+    let contained = AssertUnwindSafe(serving).catch_unwind();
+    Box::pin(contained.map(|ended| ended.unwrap_or_else(|panic| panicked(&*panic))))
+}
+
+/// The reply to a request whose handler panicked. The panic's text goes to the log.
+fn panicked(panic: &(dyn Any + Send)) -> Reply {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    tracing::error!(panic = text.unwrap_or("of another type"), "a handler panicked");
+    Err(RpcError::internal("the server failed on this request; its log says more"))
 }
 
 /// One request's place in the tables. It is kept by the handler, by its news and by its

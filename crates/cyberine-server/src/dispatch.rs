@@ -52,21 +52,32 @@ impl Request {
     }
 }
 
-/// Serves one request to its end.
+/// Serves a request that needs no handler: a list that is there. `None` for the others.
+pub(crate) fn at_once(server: &Server, inbound: &Inbound) -> Option<Reply> {
+    match &inbound.body {
+        InboundBody::ListTools { cursor: None } => {
+            let caller = server.caller(inbound.client.clone());
+            Some(Ok(Answer::Tools(server.catalog(&caller).listing())))
+        }
+        InboundBody::ListTemplates { cursor: None } => Some(read::templates(server)),
+        // Neither list has a second page.
+        InboundBody::ListTools { .. } | InboundBody::ListTemplates { .. } => {
+            Some(Err(RpcError::invalid_cursor()))
+        }
+        _ => None,
+    }
+}
+
+/// Serves any other request to its end.
 pub(crate) async fn serve(request: Request, body: InboundBody) -> Reply {
     match body {
-        InboundBody::ListTools { cursor: None } => {
-            Ok(Answer::Tools(request.server().catalog(&request.caller).listing()))
-        }
-        InboundBody::ListTemplates { cursor: None } => read::templates(&request),
-        // Neither list has a second page.
-        InboundBody::ListTools { cursor: Some(_) } | InboundBody::ListTemplates { cursor: Some(_) } => {
-            Err(RpcError::invalid_cursor())
-        }
         InboundBody::CallTool { name, arguments, input_responses, request_state } => {
             call::serve(&request, call::Asked { name, arguments, input_responses, request_state }).await
         }
         InboundBody::ListResources { cursor } => read::list(&request, cursor).await,
         InboundBody::ReadResource { uri } => read::contents(&request, uri).await,
+        InboundBody::ListTools { .. } | InboundBody::ListTemplates { .. } => {
+            Err(RpcError::internal("a list is served at once"))
+        }
     }
 }

@@ -12,6 +12,7 @@ use serde_json::{Map, json};
 use super::Request;
 use crate::connection::Reply;
 use crate::resource_set::{Resource, ResourceContents, ResourceError, ResourceSet, ResourceTemplate};
+use crate::server::Server;
 
 /// The code of a resource behind a closed gate.
 const UNAUTHORIZED: i64 = -33001;
@@ -19,8 +20,8 @@ const UNAUTHORIZED: i64 = -33001;
 /// Templates change with the program only.
 const TEMPLATES_CACHE: CacheHint = CacheHint { ttl_ms: 3_600_000, scope: CacheScope::Public };
 
-pub(super) fn templates(request: &Request) -> Reply {
-    let templates = resources(request)?.templates().into_iter().map(wire_template).collect();
+pub(super) fn templates(server: &Server) -> Reply {
+    let templates = resources(server)?.templates().into_iter().map(wire_template).collect();
     Ok(Answer::Templates(ListResourceTemplatesResult {
         templates,
         next_cursor: None,
@@ -29,7 +30,7 @@ pub(super) fn templates(request: &Request) -> Reply {
 }
 
 pub(super) async fn list(request: &Request, cursor: Option<String>) -> Reply {
-    let page = resources(request)?.list(request.caller.clone(), cursor).await.map_err(rpc_error)?;
+    let page = resources(request.server())?.list(request.caller.clone(), cursor).await.map_err(rpc_error)?;
     Ok(Answer::Resources(ListResourcesResult {
         resources: page.resources.into_iter().map(wire_resource).collect(),
         next_cursor: page.next_cursor,
@@ -38,16 +39,15 @@ pub(super) async fn list(request: &Request, cursor: Option<String>) -> Reply {
 }
 
 pub(super) async fn contents(request: &Request, uri: String) -> Reply {
-    let contents = resources(request)?.read(request.caller.clone(), uri).await.map_err(rpc_error)?;
+    let contents = resources(request.server())?.read(request.caller.clone(), uri).await.map_err(rpc_error)?;
     Ok(Answer::Contents(ReadResourceResult {
         contents: vec![wire_contents(contents)],
         cache: CacheHint::NONE,
     }))
 }
 
-fn resources(request: &Request) -> Result<&Arc<dyn ResourceSet>, RpcError> {
-    let resources = request.server().resources.as_ref();
-    resources.ok_or_else(|| RpcError::method_not_found("resources"))
+fn resources(server: &Server) -> Result<&Arc<dyn ResourceSet>, RpcError> {
+    server.resources.as_ref().ok_or_else(|| RpcError::method_not_found("resources"))
 }
 
 fn rpc_error(error: ResourceError) -> RpcError {
