@@ -31,8 +31,12 @@ enum Phase {
         next_judge: usize,
         model: Option<Box<LlmJudge>>,
     },
-    /// Turns are dying; the settlement follows the last of them.
-    Ending(Settlement),
+    /// Turns are dying; the settlement follows the last of them. `judge` is set as long as a
+    /// judge's turn is among them.
+    Ending {
+        settlement: Settlement,
+        judge: Option<Box<LlmJudge>>,
+    },
     Over,
 }
 
@@ -106,7 +110,7 @@ impl Machine {
     /// Starts what may start, and goes to the next phase when all are finished.
     fn advance(&mut self, effects: &mut Effects) {
         match &self.phase {
-            Phase::Ending(settlement) if self.running() == 0 => {
+            Phase::Ending { settlement, judge: None } if self.running() == 0 => {
                 let settlement = settlement.clone();
                 self.settle(settlement, effects);
             }
@@ -116,7 +120,7 @@ impl Machine {
                     self.all_finished(effects);
                 }
             }
-            Phase::Ending(_) | Phase::Judging { .. } | Phase::Over => {}
+            Phase::Ending { .. } | Phase::Judging { .. } | Phase::Over => {}
         }
     }
 
@@ -223,15 +227,24 @@ impl Machine {
     }
 
     fn judge_replied(&mut self, reply: Result<String, String>, usage: &Usage, effects: &mut Effects) {
-        let Phase::Judging { model, .. } = &mut self.phase else {
-            return;
-        };
-        let Some(mut judge) = model.take() else {
-            return;
-        };
-        judge.replied(reply, usage);
-        self.ask_or_decide(judge, effects);
-        self.judge(effects);
+        match &mut self.phase {
+            Phase::Judging { model, .. } => {
+                let Some(mut judge) = model.take() else {
+                    return;
+                };
+                judge.replied(reply, usage);
+                self.ask_or_decide(judge, effects);
+                self.judge(effects);
+            }
+            Phase::Ending { judge, .. } => {
+                let Some(judge) = judge.take() else {
+                    return;
+                };
+                self.bill(judge.usage().plus(usage), effects);
+                self.advance(effects);
+            }
+            Phase::Asking | Phase::Over => {}
+        }
     }
 
     fn ask_or_decide(&mut self, judge: Box<LlmJudge>, effects: &mut Effects) {
@@ -279,7 +292,13 @@ impl Machine {
         effects.append.push(RunEvent::Judged { step: STEP_ID.to_owned(), verdict });
     }
 
+    /// Stops everything and settles once nothing runs. Only the first request counts.
     fn cancelled(&mut self, by: &str, reason: Option<&str>, effects: &mut Effects) {
+        let judge = match &mut self.phase {
+            Phase::Ending { .. } | Phase::Over => return,
+            Phase::Judging { model, .. } => model.take(),
+            Phase::Asking => None,
+        };
         let answered = self.answers().len();
         let why = reason.map(|reason| format!(" ({})", preview(reason, 200))).unwrap_or_default();
         let detail = format!(
@@ -287,32 +306,21 @@ impl Machine {
             preview(by, 120),
             self.stands.len()
         );
-        self.end(Settlement { state: RunState::Cancelled, detail, reason: None }, effects);
-    }
-
-    /// Stops everything; settles once nothing runs. The first reason to end is the one that counts.
-    fn end(&mut self, settlement: Settlement, effects: &mut Effects) {
-        if matches!(self.phase, Phase::Ending(_)) {
-            return;
-        }
-        self.bill_unfinished_judging(effects);
         effects.actions.push(Action::KillTurns);
-        self.phase = Phase::Ending(settlement);
+        let settlement = Settlement { state: RunState::Cancelled, detail, reason: None };
+        self.phase = Phase::Ending { settlement, judge };
         self.advance(effects);
     }
 
     /// What a judge had used before it was stopped has been spent: a verdict carries it.
-    fn bill_unfinished_judging(&mut self, effects: &mut Effects) {
-        let Phase::Judging { model: Some(judge), .. } = &self.phase else {
-            return;
-        };
+    fn bill(&mut self, usage: Usage, effects: &mut Effects) {
         let verdict = Verdict {
             kind: JudgeKind::LlmJudge.name().to_owned(),
             outcome: VerdictOutcome::Unjudged,
             winner: None,
-            rationale: "the run ended before the judge had decided".to_owned(),
+            rationale: "the run was cancelled before the judge had decided".to_owned(),
             votes: Vec::new(),
-            usage: *judge.usage(),
+            usage,
         };
         self.judged(verdict, effects);
     }

@@ -144,6 +144,7 @@ fn consistent(winner: usize, scores: &[(f64, String)]) -> Result<(), ReplyError>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const GOOD: &str = r#"{"winner":"B","scores":[{"label":"A","score":3,"reason":"thin"},{"label":"B","score":8.5,"reason":"right"}],"rationale":"B is right"}"#;
 
@@ -190,6 +191,16 @@ mod tests {
             assert!(error.contains(part), "{text}: {error}");
         }
         assert!(parse(GOOD, 3).unwrap_err().to_string().contains("`C` must have exactly one score"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_but_a_reply_is_one(text in "\\PC{0,80}", cut in 0..GOOD.len()) {
+            prop_assert!(parse(&text, 2).is_err());
+            prop_assert!(parse(&GOOD[..cut], 2).is_err());
+            let wrapped = format!("{}{GOOD}", text);
+            prop_assert_eq!(parse(&wrapped, 2).is_ok(), text.trim().is_empty());
+        }
     }
 
     #[test]
