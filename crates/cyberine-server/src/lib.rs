@@ -79,5 +79,6 @@ pub use serve::Ended;
 pub use server::Server;
 pub use stdio::StdioGuard;
 pub use toolset::{
-    Annotations, Call, CallError, InputRequest, Outcome, TaskHandle, Tool, ToolResult, ToolSet,
+    Annotations, Call, CallError, InputRequest, Outcome, ResultMismatch, TaskHandle, Tool, ToolResult,
+    ToolSet,
 };

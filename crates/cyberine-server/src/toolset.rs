@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cyberine_protocol::{Schema, SchemaError, Violations};
 use cyberine_types::Caller;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
@@ -30,6 +31,10 @@ pub trait ToolSet: Send + Sync {
     /// Calls a tool of the list. The rail has checked the arguments against the tool's input
     /// schema. Failures of the work are results with `is_error`, not errors.
     ///
+    /// Over stdio the future is polled for the first time on the thread that reads requests, so
+    /// that an answer that is ready leaves at once. Work that blocks belongs in a blocking task:
+    /// until the first poll returns, no other request is read.
+    ///
     /// # Cancel safety
     /// The rail cancels [`Call::cancel`] and then drops the future; what must not stop half way
     /// runs in a task of its own.
@@ -51,6 +56,41 @@ pub struct Tool {
     pub output_schema: Value,
     /// Hints for the host.
     pub annotations: Annotations,
+}
+
+impl Tool {
+    /// Checks a result against the output schema. It compiles the schema every time: for tests of
+    /// tool sets, which promise hosts that results satisfy it.
+    ///
+    /// # Errors
+    /// Where the schema cannot be used, or the result does not satisfy it.
+    pub fn check_result(&self, result: &ToolResult) -> Result<(), ResultMismatch> {
+        let schema = Schema::compile(&self.output_schema)
+            .map_err(|source| ResultMismatch::Schema { tool: self.name, source })?;
+        let checked = schema.check(&result.structured);
+        checked.map_err(|violations| ResultMismatch::Shape { tool: self.name, violations })
+    }
+}
+
+/// A result that breaks what its tool promises.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ResultMismatch {
+    /// The promise itself is broken.
+    #[error("the output schema of `{tool}` cannot be used")]
+    Schema {
+        /// The tool.
+        tool: &'static str,
+        /// What is wrong with its schema.
+        source: SchemaError,
+    },
+    /// The result is not of the promised shape.
+    #[error("a result of `{tool}` does not satisfy its output schema: {violations}")]
+    Shape {
+        /// The tool.
+        tool: &'static str,
+        /// Where and how.
+        violations: Violations,
+    },
 }
 
 /// Hints about a tool, not trusted by hosts.
@@ -156,4 +196,35 @@ pub enum CallError {
     /// The server is at fault. The text is for the host's model; details go to the log.
     #[error("internal error: {0}")]
     Internal(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_result_is_held_to_what_its_tool_promises() {
+        let mut tool = Tool {
+            name: "count",
+            title: "Count",
+            description: String::new(),
+            input_schema: json!({ "type": "object" }),
+            output_schema: json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] }),
+            annotations: Annotations {
+                read_only: true,
+                destructive: false,
+                idempotent: true,
+                open_world: false,
+            },
+        };
+        assert_eq!(tool.check_result(&ToolResult::ok(json!({ "n": 1 }))), Ok(()));
+        for wrong in [json!({}), json!({ "n": "1" }), json!([])] {
+            let error = tool.check_result(&ToolResult::ok(wrong)).unwrap_err();
+            assert!(error.to_string().starts_with("a result of `count`"), "{error}");
+        }
+        tool.output_schema = json!({ "type": 7 });
+        let error = tool.check_result(&ToolResult::ok(json!({}))).unwrap_err();
+        assert!(matches!(error, ResultMismatch::Schema { tool: "count", .. }), "{error}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cyberine_server::Ended;
+use cyberine_server::{Ended, Server};
 use serde_json::{Value, json};
 use tokio::io::{
     AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
@@ -22,9 +22,14 @@ struct Client {
 impl Client {
     /// A client whose stream holds `size` bytes.
     fn start(size: usize) -> Self {
+        Self::of(&Arc::new(server()), size)
+    }
+
+    /// The same to a server that has other clients.
+    fn of(server: &Arc<Server>, size: usize) -> Self {
         let (ours, theirs) = tokio::io::duplex(size);
         let (reader, writer) = tokio::io::split(theirs);
-        let serving = Arc::new(server()).serve(reader, writer, CancellationToken::new());
+        let serving = Arc::clone(server).serve(reader, writer, CancellationToken::new());
         let serving = TaskTracker::new().spawn(serving);
         let (reader, writer) = tokio::io::split(ours);
         Self { lines: BufReader::new(reader).lines(), writer, serving }
@@ -85,4 +90,28 @@ async fn a_stream_nobody_reads_holds_the_server_back() {
         assert!(line.contains(&format!("\"{id}-")), "{line}");
     }
     drop(flood.await.unwrap());
+}
+
+#[tokio::test]
+async fn two_clients_of_one_server_share_nothing() {
+    let server = Arc::new(server());
+    let mut clients = [("ada", Client::of(&server, 4096)), ("bob", Client::of(&server, 4096))];
+    for (name, client) in &mut clients {
+        let info = json!({ "name": name, "version": "1" });
+        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info });
+        client.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params })).await;
+        assert_eq!(client.recv().await["id"], 1);
+        let slow = json!({ "name": "slow", "arguments": { "ms": 600_000 } });
+        client.send(&json!({ "jsonrpc": "2.0", "id": "same", "method": "tools/call", "params": slow })).await;
+    }
+    for (name, client) in &mut clients {
+        let params = json!({ "name": "whoami", "arguments": {} });
+        client.send(&json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params })).await;
+        let answer = client.recv().await;
+        assert_eq!(answer["result"]["structuredContent"]["client"], format!("{name}@1"), "{answer}");
+    }
+    let [(_, ada), (_, mut bob)] = clients;
+    drop(ada);
+    bob.send(&json!({ "jsonrpc": "2.0", "id": 3, "method": "ping" })).await;
+    assert_eq!(bob.recv().await["id"], 3);
 }
