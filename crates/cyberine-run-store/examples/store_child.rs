@@ -34,6 +34,14 @@ fn main() {
             "forever" => loop {
                 child.whole_run().await?;
             },
+            "twice" => match child.whole_run().await {
+                // Once more in the same process: a fault that has passed needs no restart.
+                Err(error) => {
+                    say(&format!("refused {}", error.code()));
+                    child.whole_run().await
+                }
+                done => done,
+            },
             "runner" => child.runner().await,
             _ => {
                 say("refused usage");
@@ -84,6 +92,12 @@ impl Child {
     async fn whole_run(&self) -> Result<(), StoreError> {
         let claim = self.admit(None).await?;
         self.append(&claim, begin()).await?;
+        let id = claim.run();
+        self.store.request_cancel(id, "child@1".to_owned(), None).await?;
+        say(&format!("ack {id} 5"));
+        drop(claim);
+        let Some(claim) = self.store.adopt(id).await? else { return Err(StoreError::NotFound { run: id }) };
+        say(&format!("ack {id} 5"));
         let done = RunEvent::CandidateDone {
             step: "dispatch".to_owned(),
             candidate: "a".to_owned(),

@@ -2,10 +2,12 @@
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use cyberine_fs::LockFile;
 use cyberine_types::RunId;
+
+use crate::projection::Projector;
 
 /// The right to append to one run. It is two things together: a lock that the operating system
 /// frees when its last holder dies, and an epoch that is in every event written under it, so that
@@ -18,7 +20,13 @@ pub struct Claim {
     epoch: u64,
     /// `None` once the lock has been handed over.
     hold: Option<Hold>,
+    /// Writes the run's files in its project, which only the claim's holder does. `None` where
+    /// there are none, or the project cannot be used.
+    projector: Option<SharedProjector>,
 }
+
+/// A projector that a claim shares with the blocking work done under it.
+pub(crate) type SharedProjector = Arc<Mutex<Projector>>;
 
 /// What keeps others from adopting the run.
 #[derive(Debug)]
@@ -35,7 +43,16 @@ pub(crate) enum Hold {
 
 impl Claim {
     pub(crate) const fn new(run: RunId, epoch: u64, hold: Hold) -> Self {
-        Self { run, epoch, hold: Some(hold) }
+        Self { run, epoch, hold: Some(hold), projector: None }
+    }
+
+    pub(crate) fn with_projector(mut self, projector: Option<Projector>) -> Self {
+        self.projector = projector.map(|projector| Arc::new(Mutex::new(projector)));
+        self
+    }
+
+    pub(crate) fn projector(&self) -> Option<SharedProjector> {
+        self.projector.clone()
     }
 
     /// The run.

@@ -1,6 +1,6 @@
 //! The store over one SQLite database, shared by every process of a home.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -44,19 +44,13 @@ pub(crate) struct Inner {
     pub(crate) database: Database,
     clock: Arc<dyn Clock>,
     remembered: Mutex<VecDeque<Run>>,
-    projectors: Mutex<HashMap<RunId, Projector>>,
 }
 
 impl SqliteRunStore {
     /// A store in the directory `home`.
     #[must_use]
     pub fn new(home: impl Into<PathBuf>, clock: Arc<dyn Clock>) -> Self {
-        let inner = Inner {
-            database: Database::new(home.into()),
-            clock,
-            remembered: Mutex::default(),
-            projectors: Mutex::default(),
-        };
+        let inner = Inner { database: Database::new(home.into()), clock, remembered: Mutex::default() };
         Self { inner: Arc::new(inner) }
     }
 
@@ -115,17 +109,16 @@ impl Inner {
         let (project, identity) = projection::open_project(&new.cwd, None)?;
         let exists = || StoreError::AlreadyAdmitted { run: new.id };
         let lock = home.lock(new.id)?.ok_or_else(exists)?;
-        let dir = self.prepare_project(&home, &project, &run, &first)?.ok_or_else(exists)?;
+        let projector = self.prepare_project(&home, &project, &run, &first)?.ok_or_else(exists)?;
         let place = Project { path: new.cwd.clone(), dev: identity.device, ino: identity.inode };
         if let Err(error) = self.database.write(|conn| write::admit(conn, &first, &run, &place, reserve)) {
-            dir.into_dir().discard();
+            projector.into_dir().discard();
             home.forget_lock(new.id);
             return Err(error);
         }
-        lock_of(&self.projectors).insert(new.id, dir);
         self.remember(run);
         home.tell(new.id);
-        Ok(Claim::new(new.id, 1, Hold::File(lock)))
+        Ok(Claim::new(new.id, 1, Hold::File(lock)).with_projector(Some(projector)))
     }
 
     /// Makes the run's directory and its first projections, so that a project that is full or
@@ -157,10 +150,18 @@ impl Inner {
         Ok(Some(projector))
     }
 
-    fn append(&self, id: RunId, epoch: u64, events: Vec<RunEvent>) -> Result<u64, StoreError> {
+    fn append(
+        &self,
+        (id, epoch): (RunId, u64),
+        projector: Option<&Mutex<Projector>>,
+        events: Vec<RunEvent>,
+    ) -> Result<u64, StoreError> {
         let home = self.database.home()?;
         let (at, known) = (self.clock.now(), self.recall(id));
         let changed = self.database.write(|conn| write::append(conn, at, (id, epoch), known, events))?;
+        if let Some(projector) = projector {
+            self.project(&mut lock_of(projector), &changed);
+        }
         self.after_commit(&home, &changed);
         Ok(changed.last_seq())
     }
@@ -177,8 +178,8 @@ impl Inner {
             home.forget_lock(id);
             return Ok(None);
         };
-        self.after_claim(&home, &changed);
-        Ok(Some(Claim::new(id, changed.epoch, Hold::File(lock))))
+        let projector = self.after_claim(&home, &changed);
+        Ok(Some(Claim::new(id, changed.epoch, Hold::File(lock)).with_projector(projector)))
     }
 
     fn claim_handed_over(&self, id: RunId, lock: OwnedFd, pid: u32) -> Result<Claim, StoreError> {
@@ -193,8 +194,8 @@ impl Inner {
             home.forget_lock(id);
             return Err(StoreError::Fenced { run: id, epoch: 1, detail: "the run is over".to_owned() });
         };
-        self.after_claim(&home, &changed);
-        Ok(Claim::new(id, changed.epoch, Hold::File(lock)))
+        let projector = self.after_claim(&home, &changed);
+        Ok(Claim::new(id, changed.epoch, Hold::File(lock)).with_projector(projector))
     }
 
     fn request_cancel(
@@ -232,25 +233,29 @@ impl Inner {
     }
 
     /// A new holder writes the projections anew: the last one may have died while it wrote them.
-    fn after_claim(&self, home: &Home, changed: &Changed) {
-        match self.run_dir(changed.run.run_id) {
+    fn after_claim(&self, home: &Home, changed: &Changed) -> Option<Projector> {
+        let id = changed.run.run_id;
+        let projector = match self.run_dir(id) {
             Ok(dir) => {
-                lock_of(&self.projectors).insert(changed.run.run_id, Projector::new(dir));
+                let mut projector = Projector::new(dir);
+                self.project(&mut projector, changed);
+                Some(projector)
             }
             Err(error) => {
-                tracing::warn!(run = %changed.run.run_id, %error, "the run goes on without its files in the project");
+                let error = chain(&error);
+                tracing::warn!(run = %id, error, "the run goes on without its files in the project");
+                None
             }
-        }
+        };
         self.after_commit(home, changed);
+        projector
     }
 
     /// What follows a commit. None of it can take the commit back, so failures are only told.
     fn after_commit(&self, home: &Home, changed: &Changed) {
         let id = changed.run.run_id;
-        self.project(changed);
         self.remember(changed.run.clone());
         if changed.run.state.is_terminal() {
-            lock_of(&self.projectors).remove(&id);
             home.tell_settled(id);
             home.forget_lock(id);
         } else {
@@ -258,10 +263,8 @@ impl Inner {
         }
     }
 
-    fn project(&self, changed: &Changed) {
+    fn project(&self, projector: &mut Projector, changed: &Changed) {
         let id = changed.run.run_id;
-        let mut projectors = lock_of(&self.projectors);
-        let Some(projector) = projectors.get_mut(&id) else { return };
         if projector.covers(changed.last_seq()) {
             return;
         }
@@ -271,7 +274,8 @@ impl Inner {
             self.whole(id).and_then(|(run, log)| projector.rewrite(&run, &log).map_err(StoreError::from))
         };
         if let Err(error) = written {
-            tracing::warn!(run = %id, error = chain(&error), "the run's files in the project are behind");
+            let error = chain(&error);
+            tracing::warn!(run = %id, error, "the run's files in the project are behind");
         }
     }
 

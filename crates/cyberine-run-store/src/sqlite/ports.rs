@@ -24,8 +24,8 @@ impl RunStore for SqliteRunStore {
         claim: &'a Claim,
         events: Vec<RunEvent>,
     ) -> BoxFuture<'a, Result<u64, StoreError>> {
-        let (run, epoch) = (claim.run(), claim.epoch());
-        Box::pin(self.blocking(move |inner| inner.append(run, epoch, events)))
+        let (held, projector) = ((claim.run(), claim.epoch()), claim.projector());
+        Box::pin(self.blocking(move |inner| inner.append(held, projector.as_deref(), events)))
     }
 
     fn load(&self, id: RunId) -> BoxFuture<'_, Result<Option<Run>, StoreError>> {

@@ -33,7 +33,8 @@ pub(crate) const BY_TEXT: &str =
 pub(crate) const BY_WINNER: &str =
     "SELECT rowid FROM search_winner WHERE search_winner MATCH ?1 ORDER BY rowid DESC LIMIT ?2";
 pub(crate) const BY_STATE: &str = "SELECT n FROM runs WHERE state = ?1 ORDER BY n DESC LIMIT ?2";
-const SHORT: &str = "SELECT runs.n, workflow, cwd, state, id, winner_preview, json_extract(body, '$.prompt')
+const SHORT: &str = "SELECT runs.n, workflow, cwd, state, id, winner_preview,
+           CASE WHEN json_valid(body) THEN json_extract(body, '$.prompt') END
     FROM runs LEFT JOIN events ON events.run = runs.n AND events.seq = 1 ORDER BY runs.n DESC LIMIT ?1";
 
 /// Runs that contain `text`, newest first.

@@ -198,7 +198,7 @@ fn a_damaged_run_does_not_hide_the_others() {
         }
         let conn = rusqlite::Connection::open(place.home().join("state.db")).unwrap();
         conn.execute_batch(
-            "UPDATE events SET body = '{\"type\":\"dreamt\"}' WHERE run = 2 AND seq = 2;
+            "UPDATE events SET body = '{\"type\":\"dreamt\"' WHERE run = 2 AND seq < 3;
              UPDATE runs SET state = 'dreaming' WHERE n = 2; UPDATE runs SET id = 'nobody' WHERE n = 3;",
         )
         .unwrap();
@@ -207,6 +207,7 @@ fn a_damaged_run_does_not_hide_the_others() {
         assert_eq!(listed.iter().map(|run| run.run_id).collect::<Vec<_>>(), [ids[1], ids[0]]);
         assert_eq!(listed[0].state, RunState::Error);
         assert!(listed[0].detail.contains("doctor"), "{}", listed[0].detail);
+        assert_eq!(store.query("e".to_owned(), 9).await.unwrap().len(), 2, "a short text, too");
         assert!(matches!(store.load(ids[1]).await, Err(StoreError::Corrupt { .. })));
         assert_eq!(store.load(ids[0]).await.unwrap().unwrap().state, RunState::Error);
     });

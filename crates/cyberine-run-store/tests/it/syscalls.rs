@@ -8,11 +8,15 @@ use cyberine_run_store::RunStore as _;
 
 use crate::support::{Place, Said, assert_sound, block_on, child, traced};
 
+/// What a whole run of a child acknowledges: admission, start, a request to stop, adoption, an
+/// answer and the end.
+const ACKS: usize = 6;
+
 /// A home whose database exists and whose project has had a run.
 fn used_place() -> Rc<Place> {
     let place = Rc::new(Place::new());
     let out = child(&place, "once").output().unwrap();
-    assert_eq!(Said::parse(&String::from_utf8(out.stdout).unwrap()).acks.len(), 4);
+    assert_eq!(Said::parse(&String::from_utf8(out.stdout).unwrap()).acks.len(), ACKS);
     place
 }
 
@@ -20,6 +24,7 @@ fn used_place() -> Rc<Place> {
 /// many faults that took; `None` where nothing can be traced.
 fn until_through(
     make: impl Fn() -> Rc<Place>,
+    mode: &str,
     calls: &[&str],
     fault: &str,
     stride: usize,
@@ -30,11 +35,15 @@ fn until_through(
         for n in (1..).step_by(stride) {
             let place = make();
             let (trace, inject) = (format!("trace={call}"), format!("inject={call}:{fault}:when={n}"));
-            let out = traced(&place, "once", &["-e", &trace, "-e", &inject])?.output().unwrap();
+            let out = traced(&place, mode, &["-e", &trace, "-e", &inject])?.output().unwrap();
             let said = Said::parse(&String::from_utf8(out.stdout).unwrap());
             judge(&place, &said);
             // The tracer dies as its child did.
-            if said.acks.len() == 4 && out.status.signal().is_none() && out.status.success() {
+            if said.acks.len() == ACKS
+                && said.refusals.is_empty()
+                && out.status.signal().is_none()
+                && out.status.success()
+            {
                 break;
             }
             faults += 1;
@@ -50,6 +59,7 @@ fn a_kill_at_any_call_of_a_run_leaves_all_or_nothing() {
     let place = used_place();
     let kills = until_through(
         || Rc::clone(&place),
+        "once",
         &calls,
         "signal=KILL",
         1,
@@ -68,6 +78,7 @@ fn a_kill_at_any_call_of_a_run_leaves_all_or_nothing() {
 fn a_kill_while_the_database_is_made_leaves_one_that_can_be_used() {
     let kills = until_through(
         || Rc::new(Place::new()),
+        "once",
         &["pwrite64", "fsync", "write"],
         "signal=KILL",
         3,
@@ -86,6 +97,7 @@ fn a_full_disk_is_said_and_nothing_is_acknowledged_that_is_not_there() {
         let place = used_place();
         let faults = until_through(
             || Rc::clone(&place),
+            "twice",
             &[call],
             &fault,
             3,
@@ -118,7 +130,7 @@ fn a_full_project_is_refused_before_anything_is_recorded() {
 fn a_dispatch_takes_four_syncs_at_most_and_a_transition_one() {
     let place = used_place();
     let Some(mut command) = traced(&place, "once", &["-e", "trace=fsync,fdatasync,writev"]) else { return };
-    assert_eq!(Said::parse(&String::from_utf8(command.output().unwrap().stdout).unwrap()).acks.len(), 4);
+    assert_eq!(Said::parse(&String::from_utf8(command.output().unwrap().stdout).unwrap()).acks.len(), ACKS);
     let trace = std::fs::read_to_string(place.root.path().join("trace")).unwrap();
     let mut syncs = vec![0];
     for line in trace.lines() {
@@ -128,6 +140,15 @@ fn a_dispatch_takes_four_syncs_at_most_and_a_transition_one() {
             *syncs.last_mut().unwrap() += 1;
         }
     }
-    eprintln!("syncs of a dispatch and three transitions: {:?}", &syncs[..4]);
-    assert!(syncs[0] <= 4 && syncs[1..4].iter().all(|count| *count <= 1), "{syncs:?}");
+    eprintln!("syncs of a dispatch and five transitions: {:?}", &syncs[..ACKS]);
+    assert!(syncs[0] <= 4 && syncs[1..ACKS].iter().all(|count| *count <= 1), "{syncs:?}");
+}
+
+#[test]
+fn a_file_system_without_locks_is_refused_by_name() {
+    let place = Place::new();
+    let inject = ["-e", "trace=flock", "-e", "inject=flock:error=ENOLCK"];
+    let Some(mut command) = traced(&place, "once", &inject) else { return };
+    let said = Said::parse(&String::from_utf8(command.output().unwrap().stdout).unwrap());
+    assert_eq!((said.acks.len(), said.refusals.as_slice()), (0, ["no_locks".to_owned()].as_slice()));
 }
