@@ -66,6 +66,8 @@ pub enum FindingKind {
     Projection,
     /// A project has the directory of a run that the database does not know.
     Orphan,
+    /// A project is missing from the list by which a lost database is rebuilt.
+    Unlisted,
     /// A lock or wake-up file of a run that is over or unknown.
     Leftover,
     /// A run is not over and nobody holds its claim.
@@ -104,6 +106,7 @@ fn check_home(inner: &Inner) -> Result<Report, StoreError> {
             }
         }
     }
+    files::check_projects(inner, &mut report)?;
     files::check_orphans(inner, &mut report)?;
     files::check_leftovers(inner, &mut report)?;
     Ok(report)

@@ -142,12 +142,20 @@ impl Inner {
         };
         let mut projector = Projector::new(dir);
         let written = projector.rewrite(run, std::slice::from_ref(first)).map_err(unusable);
-        if let Err(error) = written.and_then(|()| home.remember_project(&run.cwd)) {
+        if let Err(error) = written.and_then(|()| self.remember_project(home, &run.cwd)) {
             projector.into_dir().discard();
             home.forget_lock(run.run_id);
             return Err(error);
         }
         Ok(Some(projector))
+    }
+
+    /// Writes a project that is new to the home into its list.
+    fn remember_project(&self, home: &Home, path: &str) -> Result<(), StoreError> {
+        if self.database.read(|conn| read::knows_project(conn, path))? {
+            return Ok(());
+        }
+        home.remember_project(path)
     }
 
     fn append(

@@ -81,6 +81,20 @@ fn is_current(dir: &RunDir, run: &Run, log: &[Event]) -> bool {
         && same(&dir.dir, projection::EVENTS, &projection::lines(log))
 }
 
+/// Lists the projects of the database that are missing from the home's list.
+pub(super) fn check_projects(inner: &Inner, report: &mut Report) -> Result<(), StoreError> {
+    let home = inner.database.home()?;
+    let listed = home.projects()?;
+    for path in inner.database.read(read::projects)? {
+        if !listed.contains(&path) {
+            home.remember_project(&path)?;
+            let text = "it was missing from the home's list of projects".to_owned();
+            report.add(FindingKind::Unlisted, path, text, Repair::Done);
+        }
+    }
+    Ok(())
+}
+
 /// Removes directories of runs that were never recorded: their admission was cut short. A log
 /// of more than the first event was recorded once, and stays.
 pub(super) fn check_orphans(inner: &Inner, report: &mut Report) -> Result<(), StoreError> {

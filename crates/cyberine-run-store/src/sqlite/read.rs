@@ -127,6 +127,20 @@ pub(crate) fn project(conn: &Connection, id: RunId) -> Result<Option<(String, Id
     Ok(project.map(|found| (found.path, Identity { device: found.dev, inode: found.ino })))
 }
 
+/// The paths of the projects that have had a run.
+pub(crate) fn projects(conn: &Connection) -> Result<Vec<String>, StoreError> {
+    let failed = database("list projects");
+    let mut statement = conn.prepare("SELECT DISTINCT path FROM projects ORDER BY n").map_err(&failed)?;
+    let paths = statement.query_map([], |row| row.get(0)).map_err(&failed)?;
+    paths.collect::<rusqlite::Result<_>>().map_err(&failed)
+}
+
+/// Whether the project at `path` has had a run.
+pub(crate) fn knows_project(conn: &Connection, path: &str) -> Result<bool, StoreError> {
+    conn.query_row("SELECT EXISTS (SELECT 1 FROM projects WHERE path = ?1)", [path], |row| row.get(0))
+        .map_err(database("look for a project"))
+}
+
 /// Every run's id, oldest first; `Err` holds the text of one that is not an id.
 pub(crate) fn all(conn: &Connection) -> Result<Vec<Result<RunId, String>>, StoreError> {
     let mut statement = conn.prepare("SELECT id FROM runs ORDER BY n").map_err(database("list runs"))?;

@@ -26,7 +26,7 @@ fn what_follows_from_the_events_is_repaired() {
         assert_eq!(kinds(&place).await, []);
         let conn = rusqlite::Connection::open(place.home().join("state.db")).unwrap();
         let dir = place.run_dir(id);
-        let faults: [(&dyn Fn(), FindingKind); 7] = [
+        let faults: [(&dyn Fn(), FindingKind); 8] = [
             (&|| conn.execute_batch("UPDATE runs SET detail = 'fine'").unwrap(), FindingKind::Row),
             (&|| conn.execute_batch("UPDATE runs SET settled = 0, cwd = '/'").unwrap(), FindingKind::Row),
             (
@@ -36,6 +36,7 @@ fn what_follows_from_the_events_is_repaired() {
             (&|| conn.execute_batch("DELETE FROM reservations").unwrap(), FindingKind::Reservation),
             (&|| std::fs::write(dir.join("run.json"), "{}").unwrap(), FindingKind::Projection),
             (&|| std::fs::remove_dir_all(&dir).unwrap(), FindingKind::Projection),
+            (&|| std::fs::remove_file(place.home().join("projects.jsonl")).unwrap(), FindingKind::Unlisted),
             (
                 &|| std::fs::write(place.home().join(format!("locks/run-{id}.lock")), "").unwrap(),
                 FindingKind::Leftover,

@@ -294,3 +294,19 @@ fn an_unknown_run_has_no_directory() {
     let refused = block_on(place.store().run_dir(RunId::random())).unwrap_err();
     assert!(matches!(refused, StoreError::NotFound { .. }), "{refused:?}");
 }
+
+#[test]
+fn a_prompt_of_a_mebibyte_is_kept_and_found_by_its_last_words() {
+    let place = Place::new();
+    block_on(async {
+        use cyberine_run_store::Registry as _;
+        let store = place.store();
+        let mut prompt = "Lorem ipsum dolor sit amet, ".repeat((1 << 20) / 28);
+        prompt.push_str("and the last words");
+        let claim = store.admit(place.run(&prompt), dollar()).await.unwrap();
+        assert_eq!(store.load(claim.run()).await.unwrap().unwrap().task, prompt);
+        let found = store.query("THE LAST WORDS".to_owned(), 9).await.unwrap();
+        assert_eq!(found.iter().map(|run| run.run_id).collect::<Vec<_>>(), [claim.run()]);
+        assert_eq!(found[0].task_preview.len(), 200);
+    });
+}
