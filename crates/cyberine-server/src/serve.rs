@@ -18,8 +18,12 @@ use crate::server::Server;
 use crate::stdio::StdioGuard;
 
 /// How long calls in flight may go on when the client has closed its end: enough for answers
-/// that are about to come, as in `printf … | server`.
-const GRACE: Duration = Duration::from_millis(200);
+/// that are about to come, as in `printf … | server`. With what follows it stays under the second
+/// in which a server has to end.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// How long the threads are waited for at the end.
+const JOIN_WAIT: Duration = Duration::from_millis(100);
 
 /// How often a reader that is held back looks whether the client is still there.
 const STALL_POLL: Duration = Duration::from_millis(50);
@@ -68,12 +72,14 @@ impl Server {
         drop(stopper);
         wind_down(&connection, ended).await;
         // Both end by themselves now; a handler that blocks the reader is not waited for.
-        let _ = tokio::time::timeout(GRACE, async { tokio::join!(reading.cancelled(), writing.cancelled()) })
-            .await;
+        let _ =
+            tokio::time::timeout(JOIN_WAIT, async { tokio::join!(reading.cancelled(), writing.cancelled()) })
+                .await;
         Ok(ended)
     }
 
-    /// Serves one client over any pair of streams, all in the calling task.
+    /// Serves one client over any pair of streams, all in the calling task. A client that neither
+    /// reads nor drops its stream holds the server back until `stop`.
     ///
     /// # Cancel safety
     /// Dropped half way, it leaves the client without its answers; cancel `stop` instead.
@@ -100,7 +106,9 @@ impl Server {
 }
 
 async fn wind_down(connection: &Connection, ended: Ended) {
-    let grace = if ended == Ended::OutputClosed { Duration::ZERO } else { GRACE };
+    // Who reads no answers needs no grace for more of them.
+    let heard = ended != Ended::OutputClosed && connection.output.has_room();
+    let grace = if heard { GRACE } else { Duration::ZERO };
     connection.wind_down(grace).await;
 }
 
