@@ -183,3 +183,24 @@ fn loopback_is_free_and_says_so() {
         assert_eq!((usage.usd, usage.basis), (Some(Usd::ZERO), CostBasis::Included));
     });
 }
+
+#[test]
+fn a_proxy_in_the_environment_is_not_used() {
+    const ROLE: &str = "behind a proxy";
+    if cyberine_testkit::role().as_deref() != Some(ROLE) {
+        let mut again = cyberine_testkit::rerun("http::a_proxy_in_the_environment_is_not_used", ROLE);
+        // The discard port: whoever goes there does not arrive.
+        for name in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
+            again.env(name, "http://127.0.0.1:9");
+        }
+        cyberine_testkit::assert_played(
+            &again.env_remove("NO_PROXY").env_remove("no_proxy").output().unwrap(),
+        );
+        return;
+    }
+    block_on(async {
+        let server = Server::streaming(vec![Step::Send((chat(&["a"]) + CHAT_END).into_bytes())]).await;
+        assert_eq!(take(&provider(openai(&server)), turn("x")).await.code(), "ok");
+    });
+    cyberine_testkit::played();
+}
