@@ -1,6 +1,7 @@
 //! Orchestrations against the store in memory, with providers that do what a test tells them.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
+mod database;
 mod engine;
 mod fake;
 mod faults;
