@@ -40,6 +40,10 @@ pub struct Reserve {
 ///
 /// Every method that changes something returns after the change is durable. Implementations may
 /// be used by many processes at once.
+///
+/// # Cancel safety
+/// Dropping a future does not take back what it has begun: the change is made whole, or not at
+/// all, and nobody is told which. A claim that was being taken is given up.
 pub trait RunStore: Send + Sync {
     /// Records the run's first event and its reservation in one transaction, and returns the
     /// claim on it: from here on the run is this caller's to carry out or to hand over.
@@ -100,7 +104,9 @@ pub enum CancelOutcome {
 /// All runs of a home, across its projects.
 pub trait Registry: Send + Sync {
     /// Runs whose prompt, workflow, directory, state, id or winner preview contains `text`
-    /// (literally, letter case aside; the empty text is in all of them), newest first.
+    /// (literally, letter case aside; the empty text is in all of them), newest first. What no
+    /// index can find is looked for in so many of the newest runs: a text of one or two
+    /// characters in 2,000 of them, one of more than 200 in 200 of those that begin to match.
     fn query(&self, text: String, limit: u32) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>>;
 
     /// Runs by their last change, newest first, after `offset` of them.

@@ -30,6 +30,8 @@ pub(super) async fn every_listed_field_is_searched<S: RunStore + Registry + Ledg
     assert_eq!(subject.titles("Danube", 9).await, [""; 0]);
     subject.append(&second, vec![answered("The Danube is one", None), won(), settled(RunState::Done)]).await;
     assert_eq!(subject.titles("needle at the far", 9).await.len(), 1);
+    assert_eq!(subject.titles(&long.to_uppercase(), 9).await.len(), 1);
+    assert_eq!(subject.titles(&format!("{long}."), 9).await, [""; 0]);
     assert_eq!(subject.titles("the danube IS", 9).await, ["rivers"]);
     assert_eq!(subject.titles("don", 9).await, ["rivers"], "by state");
     assert_eq!(subject.titles("queue", 9).await.len(), 1, "by state");

@@ -188,12 +188,11 @@ fn look_at(path: &Path) -> Result<Option<Identity>, StoreError> {
 
 /// Brings the database to the present format. One process does it, the others wait.
 fn prepare(home: &Home, path: &Path, conn: &mut Connection) -> Result<(), StoreError> {
-    let failed = database("read the database's format");
-    if known(path, schema::standing(conn).map_err(&failed)?)? {
+    if is_present(conn, path)? {
         return Ok(());
     }
     let _held = wait_for(&home.locks, FORMAT_LOCK)?;
-    if known(path, schema::standing(conn).map_err(&failed)?)? {
+    if is_present(conn, path)? {
         return Ok(());
     }
     write_ahead(conn, path)?;
@@ -201,17 +200,25 @@ fn prepare(home: &Home, path: &Path, conn: &mut Connection) -> Result<(), StoreE
 }
 
 /// Whether the database has the present format.
-fn known(path: &Path, standing: Standing) -> Result<bool, StoreError> {
-    match standing {
-        Standing::Present => Ok(true),
-        Standing::Older => Ok(false),
-        Standing::Newer(found) => {
+fn is_present(conn: &Connection, path: &Path) -> Result<bool, StoreError> {
+    let unusable =
+        |detail: &str| StoreError::HomeUnusable { path: path.to_owned(), detail: detail.to_owned() };
+    match schema::standing(conn) {
+        Ok(Standing::Present) => Ok(true),
+        Ok(Standing::Older) => Ok(false),
+        Ok(Standing::Newer(found)) => {
             Err(StoreError::NewerDatabase { path: path.to_owned(), found, known: FORMAT })
         }
-        Standing::Foreign => Err(StoreError::HomeUnusable {
-            path: path.to_owned(),
-            detail: "it is a database of some other program".to_owned(),
-        }),
+        Ok(Standing::Foreign) => Err(unusable("it is a database of some other program")),
+        Err(error)
+            if matches!(
+                error.sqlite_error_code(),
+                Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt)
+            ) =>
+        {
+            Err(unusable("it is damaged; move it aside and run `cyberine doctor --rebuild`"))
+        }
+        Err(error) => Err(database("read the database's format")(error)),
     }
 }
 

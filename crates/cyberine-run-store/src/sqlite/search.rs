@@ -1,6 +1,8 @@
 //! Listing and search. Every query walks an index from its newest end and stops at its limit.
 
-use rusqlite::{Connection, Params, params};
+use std::ops::RangeInclusive;
+
+use rusqlite::{Connection, Params, Rows, params};
 
 use super::database;
 use super::write::indexable;
@@ -11,6 +13,10 @@ use cyberine_types::Timestamp;
 
 /// How many of the newest runs a text too short for the trigram index is looked for in.
 pub(crate) const SHORT_TEXT_RUNS: u32 = 2_000;
+/// How many of the newest runs that begin to match a very long text are compared with all of it.
+const LONG_TEXT_RUNS: u32 = 200;
+/// The longest text that is handed to the trigram index, in characters: each costs it a cursor.
+const PHRASE_CHARS: usize = 200;
 /// The shortest text that the trigram index can find, in characters.
 const TRIGRAM: usize = 3;
 
@@ -37,6 +43,11 @@ const SHORT: &str = "SELECT runs.n, workflow, cwd, state, id, winner_preview,
            CASE WHEN json_valid(body) THEN json_extract(body, '$.prompt') END
     FROM runs LEFT JOIN events ON events.run = runs.n AND events.seq = 1 ORDER BY runs.n DESC LIMIT ?1";
 
+const LONG: &str = "SELECT runs.n, cwd, CASE WHEN json_valid(body) THEN json_extract(body, '$.prompt') END
+    FROM (SELECT rowid AS n FROM search WHERE search MATCH ?1 ORDER BY rowid DESC LIMIT ?2) AS near
+    JOIN runs ON runs.n = near.n LEFT JOIN events ON events.run = runs.n AND events.seq = 1
+    ORDER BY runs.n DESC";
+
 /// Runs that contain `text`, newest first.
 pub(crate) fn query(conn: &Connection, text: &str, limit: u32) -> Result<Vec<RunSummary>, StoreError> {
     let found = if text.is_empty() {
@@ -61,6 +72,9 @@ pub(crate) fn phrase(text: &str) -> String {
 }
 
 fn by_text(conn: &Connection, text: &str, limit: u32) -> Result<Vec<i64>, StoreError> {
+    if let Some((end, _)) = text.char_indices().nth(PHRASE_CHARS) {
+        return by_long_text(conn, text, &phrase(&text[..end]), limit);
+    }
     let phrase = phrase(text);
     let mut found = numbers(conn, BY_TEXT, params![phrase, limit])?;
     found.extend(numbers(conn, BY_WINNER, params![phrase, limit])?);
@@ -74,17 +88,39 @@ fn by_text(conn: &Connection, text: &str, limit: u32) -> Result<Vec<i64>, StoreE
     Ok(found)
 }
 
+/// Finds by the text's beginning and compares the rest. Only prompts and directories are as long
+/// as that.
+fn by_long_text(conn: &Connection, text: &str, beginning: &str, limit: u32) -> Result<Vec<i64>, StoreError> {
+    let failed = database("search runs");
+    let text = text.to_lowercase();
+    let mut statement = conn.prepare(LONG).map_err(&failed)?;
+    let mut rows = statement.query(params![beginning, LONG_TEXT_RUNS]).map_err(&failed)?;
+    take_matching(&mut rows, 1..=2, &text, limit)
+}
+
 fn by_short_text(conn: &Connection, text: &str, limit: u32) -> Result<Vec<i64>, StoreError> {
     let failed = database("search runs");
     let text = text.to_lowercase();
     let mut statement = conn.prepare(SHORT).map_err(&failed)?;
     let mut rows = statement.query([SHORT_TEXT_RUNS]).map_err(&failed)?;
+    take_matching(&mut rows, 1..=6, &text, limit)
+}
+
+/// The first rows of which one of these columns contains the lower-case `text`.
+fn take_matching(
+    rows: &mut Rows<'_>,
+    columns: RangeInclusive<usize>,
+    text: &str,
+    limit: u32,
+) -> Result<Vec<i64>, StoreError> {
+    let failed = database("search runs");
     let mut found = Vec::new();
     while found.len() < usize::try_from(limit).unwrap_or(usize::MAX)
         && let Some(row) = rows.next().map_err(&failed)?
     {
-        let contains = |column| matches!(row.get::<_, String>(column), Ok(field) if field.to_lowercase().contains(&text));
-        if (1..=6).any(contains) {
+        let contains =
+            |column| matches!(row.get::<_, String>(column), Ok(field) if field.to_lowercase().contains(text));
+        if columns.clone().any(contains) {
             found.push(row.get(0).map_err(&failed)?);
         }
     }

@@ -182,6 +182,12 @@ fn a_newer_or_foreign_database_is_refused_by_name() {
     alter("PRAGMA application_id = 7");
     let refused = block_on(place.store().unsettled());
     assert!(matches!(refused, Err(StoreError::HomeUnusable { .. })), "{refused:?}");
+    std::fs::write(&path, "no database at all".repeat(1_000)).unwrap();
+    let refused = block_on(place.store().unsettled());
+    assert!(
+        matches!(&refused, Err(StoreError::HomeUnusable { detail, .. }) if detail.contains("--rebuild")),
+        "{refused:?}"
+    );
 }
 
 #[test]
