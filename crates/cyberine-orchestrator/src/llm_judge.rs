@@ -32,8 +32,19 @@ pub(crate) struct Contender {
 pub(crate) struct Juror {
     /// The provider's name.
     pub(crate) provider: String,
-    /// Whether it is a candidate of the same step.
-    pub(crate) is_candidate: bool,
+    /// What it has to do with the candidates.
+    pub(crate) standing: Standing,
+}
+
+/// What a juror has to do with the candidates: models favour what they have written themselves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Nothing that is known.
+    Outside,
+    /// It uses the same model as the candidate of this name.
+    SameModel(String),
+    /// It is a candidate itself.
+    Candidate,
 }
 
 /// One question to one juror.
@@ -225,8 +236,14 @@ impl LlmJudge {
 
     fn caveats(&self, juror: &Juror) -> String {
         let mut caveats = String::new();
-        if juror.is_candidate {
-            caveats.push_str(&format!("The judge `{}` is itself a candidate. ", juror.provider));
+        match &juror.standing {
+            Standing::Outside => {}
+            Standing::SameModel(candidate) => {
+                caveats = format!("The judge `{}` uses the same model as `{candidate}`. ", juror.provider);
+            }
+            Standing::Candidate => {
+                caveats = format!("The judge `{}` is itself a candidate. ", juror.provider);
+            }
         }
         if !self.failures.is_empty() {
             caveats.push_str(&format!("Judges that failed before: {}. ", self.failures.join("; ")));

@@ -8,7 +8,7 @@ use cyberine_types::{Billing, Usage};
 
 use crate::config::JudgeKind;
 use crate::consensus::{Answer, consensus};
-use crate::llm_judge::{Contender, Juror, LlmJudge, Next};
+use crate::llm_judge::{Contender, Juror, LlmJudge, Next, Standing};
 use crate::plan::{STEP_ID, STEP_NAME};
 use crate::text::preview;
 pub(crate) use signals::{Action, Contestant, Effects, Input, Settlement, Setup};
@@ -266,21 +266,31 @@ impl Machine {
             .collect()
     }
 
-    /// Providers that are no candidates first. One that has just failed as a candidate is not
-    /// asked again.
+    /// Providers that have nothing to do with the candidates first. One that has just failed as a
+    /// candidate is not asked again.
     fn jurors(&self) -> Vec<Juror> {
-        let candidate =
-            |name: &str| self.setup.contestants.iter().position(|contestant| contestant.id == name);
-        let able = self
-            .setup
-            .jurors
-            .iter()
-            .filter(|name| candidate(name).is_none_or(|at| matches!(self.stands[at], Stand::Done(_))));
-        let mut jurors: Vec<Juror> = able
-            .map(|name| Juror { provider: name.clone(), is_candidate: candidate(name).is_some() })
-            .collect();
-        jurors.sort_by_key(|juror| juror.is_candidate);
+        let jurors = self.setup.jurors.iter().filter_map(|juror| {
+            let standing = self.standing(juror)?;
+            Some(Juror { provider: juror.id.clone(), standing })
+        });
+        let mut jurors: Vec<Juror> = jurors.collect();
+        jurors.sort_by_key(|juror| match juror.standing {
+            Standing::Outside => 0,
+            Standing::SameModel(_) => 1,
+            Standing::Candidate => 2,
+        });
         jurors
+    }
+
+    /// `None` for a candidate that has failed.
+    fn standing(&self, juror: &Contestant) -> Option<Standing> {
+        let contestants = &self.setup.contestants;
+        if let Some(at) = contestants.iter().position(|contestant| contestant.id == juror.id) {
+            return matches!(self.stands[at], Stand::Done(_)).then_some(Standing::Candidate);
+        }
+        let same = |contestant: &&Contestant| contestant.model.is_some() && contestant.model == juror.model;
+        let twin = contestants.iter().find(same).map(|contestant| Standing::SameModel(contestant.id.clone()));
+        Some(twin.unwrap_or(Standing::Outside))
     }
 
     fn has_majority(&self) -> bool {

@@ -96,9 +96,8 @@ fn without_lead_in(words: &str) -> String {
 /// What the last line states, where it begins with one of the lead-ins that announce an answer.
 fn final_statement(answer: &str) -> Option<&str> {
     let last = answer.lines().rev().find(|line| !line.trim().is_empty())?.trim();
-    let words = plain(last);
-    (last.chars().count() <= SHORT && LEAD_INS.iter().any(|lead_in| words.starts_with(lead_in)))
-        .then_some(last)
+    let announces = |words: String| LEAD_INS.iter().any(|lead_in| words.starts_with(lead_in));
+    (last.chars().count() <= SHORT && announces(plain(last))).then_some(last)
 }
 
 /// A number with nothing beside it but a unit.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cyberine_provider::{Message, Provider, Role, Turn, TurnError};
+use cyberine_provider::{Message, Provider, ProviderInfo, Role, Turn, TurnError};
 use cyberine_run_store::{Claim, ProcessCount, RunEvent, RunState, RunStore, StoreError};
 use cyberine_types::{RunId, Usage};
 use futures_util::future::BoxFuture;
@@ -267,23 +267,31 @@ impl<'a> Shell<'a> {
 }
 
 fn setup(plan: &Plan, team: &Team) -> Setup {
-    let contestants = plan.candidates.iter().zip(&team.candidates).map(|(planned, provider)| {
-        let info = provider.info();
-        Contestant {
-            id: planned.name.clone(),
-            kind: info.kind.clone(),
-            model: info.model.clone(),
-            billing: info.billing,
-        }
+    let candidates = plan.candidates.iter().zip(&team.candidates);
+    let judges = plan.judge_providers.iter().map(|planned| (planned, team.judges.get(&planned.name)));
+    let contestants = candidates.map(|(planned, provider)| contestant(&planned.name, provider.info()));
+    // One that was planned and not built is asked all the same, and fails like any other.
+    let jurors = judges.map(|(planned, provider)| match provider {
+        Some(provider) => contestant(&planned.name, provider.info()),
+        None => contestant(&planned.name, &planned.provider.info(&planned.name)),
     });
     Setup {
         contestants: contestants.collect(),
         judges: plan.judges.clone(),
-        jurors: plan.judge_providers.iter().map(|planned| planned.name.clone()).collect(),
+        jurors: jurors.collect(),
         quorum: plan.quorum,
         max_parallel: plan.max_parallel,
         judge_always: plan.judge_always,
         seed: u64::from(plan.seed),
+    }
+}
+
+fn contestant(name: &str, info: &ProviderInfo) -> Contestant {
+    Contestant {
+        id: name.to_owned(),
+        kind: info.kind.clone(),
+        model: info.model.clone(),
+        billing: info.billing,
     }
 }
 

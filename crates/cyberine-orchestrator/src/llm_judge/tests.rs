@@ -8,7 +8,7 @@ fn contenders(ids: &[&str]) -> Vec<Contender> {
 }
 
 fn jurors(names: &[&str]) -> Vec<Juror> {
-    names.iter().map(|name| Juror { provider: (*name).to_owned(), is_candidate: false }).collect()
+    names.iter().map(|name| Juror { provider: (*name).to_owned(), standing: Standing::Outside }).collect()
 }
 
 /// A well-formed reply that names the label at `place`.
@@ -160,7 +160,7 @@ fn the_tally_names_voter_order_candidate_score_and_reason() {
 
 #[test]
 fn a_judge_that_is_a_candidate_says_so_and_a_long_rationale_is_cut() {
-    let jurors = vec![Juror { provider: "x".into(), is_candidate: true }];
+    let jurors = vec![Juror { provider: "x".into(), standing: Standing::Candidate }];
     let (verdict, _) = run(LlmJudge::new(contenders(&["x", "y"]), jurors, 1), |question| {
         let place = question.texts.iter().position(|text| text.ends_with('x')).unwrap();
         Ok(naming(place, 2).replace("because", &"w".repeat(9_000)))

@@ -6,7 +6,7 @@ use cyberine_types::{Billing, Usage};
 use crate::config::JudgeKind;
 use crate::llm_judge::Question;
 
-/// A candidate before it is asked.
+/// A provider before it is asked, as a candidate or as a judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Contestant {
     pub(crate) id: String,
@@ -21,7 +21,7 @@ pub(crate) struct Setup {
     pub(crate) contestants: Vec<Contestant>,
     pub(crate) judges: Vec<JudgeKind>,
     /// Providers that may judge, in the order they are asked.
-    pub(crate) jurors: Vec<String>,
+    pub(crate) jurors: Vec<Contestant>,
     pub(crate) quorum: usize,
     pub(crate) max_parallel: usize,
     pub(crate) judge_always: bool,

@@ -1,16 +1,14 @@
 use super::*;
 
+fn contestant(name: &str) -> Contestant {
+    Contestant { id: name.to_owned(), kind: "command".into(), model: None, billing: Billing::Free }
+}
+
 fn setup(names: &[&str]) -> Setup {
-    let contestant = |name: &&str| Contestant {
-        id: (*name).to_owned(),
-        kind: "command".into(),
-        model: None,
-        billing: Billing::Free,
-    };
     Setup {
-        contestants: names.iter().map(contestant).collect(),
+        contestants: names.iter().map(|name| contestant(name)).collect(),
         judges: vec![JudgeKind::Consensus, JudgeKind::LlmJudge],
-        jurors: names.iter().map(|name| (*name).to_owned()).collect(),
+        jurors: names.iter().map(|name| contestant(name)).collect(),
         quorum: 2,
         max_parallel: 16,
         judge_always: false,
@@ -132,14 +130,20 @@ fn a_judge_decides_where_answers_differ() {
 
 #[test]
 fn jurors_are_outsiders_first_and_never_a_candidate_that_failed() {
+    let with_model = |name: &str| Contestant { model: Some("m1".into()), ..contestant(name) };
     let mut machine = Machine::new(Setup {
-        jurors: vec!["a".into(), "c".into(), "judge".into()],
-        ..setup(&["a", "b", "c"])
+        contestants: vec![with_model("a"), contestant("b"), contestant("c")],
+        jurors: vec![contestant("a"), contestant("c"), with_model("twin"), contestant("judge")],
+        ..setup(&[])
     });
     run(&mut machine, vec![Input::Begin, answered(0, "x"), answered(1, "y"), failed(2, "timeout-idle")]);
-    let jurors: Vec<_> =
-        machine.jurors().into_iter().map(|juror| (juror.provider, juror.is_candidate)).collect();
-    assert_eq!(jurors, [("judge".to_owned(), false), ("a".to_owned(), true)]);
+    let jurors: Vec<_> = machine.jurors().into_iter().map(|juror| (juror.provider, juror.standing)).collect();
+    let expected = [
+        ("judge".to_owned(), Standing::Outside),
+        ("twin".to_owned(), Standing::SameModel("a".to_owned())),
+        ("a".to_owned(), Standing::Candidate),
+    ];
+    assert_eq!(jurors, expected);
 }
 
 #[test]
