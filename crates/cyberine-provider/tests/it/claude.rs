@@ -4,11 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use cyberine_process::find_marked;
-use cyberine_provider::{Limits, TurnError};
+use cyberine_provider::{Limits, Turn, TurnError};
 use cyberine_types::{Billing, CostBasis};
 use serde_json::{Value, json};
 
-use crate::support::{KEY, Taken, block_on, limited, provider, script, take, turn};
+use crate::support::{KEY, Taken, block_on, provider, script, take, turn};
 
 const INIT: &str = r#"{"type":"system","subtype":"init","model":"claude-sample-1","apiKeySource":"none"}"#;
 const DELTA: &str = r#"{"type":"stream_event","event":{"type":"content_block_delta","delta":{"type":"text_delta","text":"Hel"}}}"#;
@@ -29,11 +29,13 @@ pub(crate) fn stand_in(directory: &Path, lines: &[&str], end: &str) -> Value {
 }
 
 fn run(lines: &[&str], end: &str) -> Taken {
+    run_limited(lines, end, Limits::default())
+}
+
+fn run_limited(lines: &[&str], end: &str, limits: Limits) -> Taken {
     let scratch = tempfile::tempdir().unwrap();
     let provider = provider(stand_in(scratch.path(), lines, end));
-    block_on(async {
-        take(&provider, limited("x", |limits: &mut Limits| limits.idle = Duration::from_secs(1))).await
-    })
+    block_on(async { take(&provider, Turn { limits, ..turn("x") }).await })
 }
 
 fn read(directory: &Path, name: &str) -> String {
@@ -97,13 +99,13 @@ fn a_refused_key_ends_the_turn_at_once() {
 
 #[test]
 fn a_silence_after_a_complaint_is_the_complaint() {
-    assert_eq!(run(&[INIT, LIMITED], "sleep 600").code(), "rate-limit");
-    let limit = Duration::from_secs(1);
-    assert_eq!(
-        run(&[INIT, LIMITED, DELTA.replace("content_block_delta", "message_start").as_str()], "sleep 600")
-            .outcome,
-        Err(TurnError::IdleTimeout { limit })
-    );
+    let idle = Duration::from_secs(2);
+    let limits = Limits { idle, ..Limits::default() };
+    assert_eq!(run_limited(&[INIT, LIMITED], "sleep 600", limits).code(), "rate-limit");
+    // Unless the program went on after it.
+    let begun = DELTA.replace("content_block_delta", "message_start");
+    let taken = run_limited(&[INIT, LIMITED, &begun], "sleep 600", limits);
+    assert_eq!(taken.outcome, Err(TurnError::IdleTimeout { limit: idle }));
 }
 
 #[test]

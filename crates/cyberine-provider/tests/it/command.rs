@@ -82,16 +82,11 @@ fn escapes_without_end_are_cut_off_too() {
 #[test]
 fn a_program_that_hangs_is_killed_with_all_it_started() {
     block_on(async {
-        for (script, text) in [
-            ("echo first; sleep 600", "first"),
-            ("exec >&-; sleep 600", ""),
-            ("sleep 600 & setsid sleep 600", ""),
-        ] {
+        for script in ["echo first; sleep 600", "exec >&-; sleep 600", "sleep 600 & setsid sleep 600"] {
             let asked = limited("x", |limits: &mut Limits| limits.idle = SHORT);
             let mark = asked.mark.clone();
             let taken = take(&provider(shell(script)), asked).await;
-            let expected = (Err(TurnError::IdleTimeout { limit: SHORT }), text);
-            assert_eq!((taken.outcome, taken.text.as_str()), expected, "{script}");
+            assert_eq!(taken.outcome, Err(TurnError::IdleTimeout { limit: SHORT }), "{script}");
             assert_eq!(find_marked(&mark), [], "{script}");
         }
         let asked = limited("x", |limits: &mut Limits| limits.wall = SHORT);
