@@ -71,6 +71,9 @@ impl Recent {
 
 /// Writes a run's ticks. Belongs to the holder of the run's claim. Its calls append at most a few
 /// hundred bytes without a sync, so they may be made from async code.
+///
+/// The store removes the stream when the run settles. A tick that comes later, such as the one
+/// that tells of it, makes no new stream: followers learn of the end from the store.
 #[derive(Debug)]
 pub struct TickWriter {
     dir: RunDir,
@@ -124,7 +127,8 @@ impl TickWriter {
             bytes.extend(serde_json::to_vec(&Tick { note, ..tick.clone() }).unwrap_or_default());
             bytes.push(b'\n');
         }
-        if bytes.is_empty() {
+        let begins = self.written == 0 && ticks.iter().any(|tick| tick.kind != TickKind::Settled);
+        if bytes.is_empty() || !(begins || self.dir.dir.exists(STREAM)?) {
             return Ok(());
         }
         self.written += bytes.len() as u64;

@@ -253,6 +253,10 @@ fn ticks_reach_another_process_and_end_with_the_run() {
         std::fs::write(&stream, &whole).unwrap();
         assert_eq!(reader.read().unwrap().len(), 2);
         store.append(&claim, vec![interrupted()]).await.unwrap();
+        writer.offer(tick(TickKind::Settled, 0), now).unwrap();
+        TickWriter::new(store.run_dir(claim.run()).await.unwrap())
+            .offer(tick(TickKind::Settled, 0), now)
+            .unwrap();
         assert!(!stream.exists(), "the stream ends with the run");
         assert_eq!(reader.read().unwrap(), []);
     });
