@@ -3,9 +3,11 @@
 mod error;
 mod id;
 mod incoming;
+mod tokens;
 
 pub(crate) use error::excerpt;
 pub use error::{ErrorKind, RpcError};
 pub(crate) use id::IdValue;
 pub use id::RequestId;
-pub(crate) use incoming::{Incoming, classify, present, text};
+pub(crate) use incoming::{Incoming, classify};
+pub(crate) use tokens::{elements, members, text};

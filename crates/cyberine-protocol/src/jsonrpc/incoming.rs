@@ -1,9 +1,7 @@
 use std::borrow::Cow;
 
-use serde::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
-
 use super::RequestId;
+use super::tokens::{members, text};
 
 /// One message as JSON-RPC sorts them. Parameters stay unread.
 #[derive(Debug)]
@@ -11,16 +9,16 @@ pub(crate) enum Incoming<'a> {
     Request {
         id: RequestId,
         method: Cow<'a, str>,
-        params: Option<&'a RawValue>,
+        params: Option<&'a str>,
     },
     Notification {
         method: Cow<'a, str>,
-        params: Option<&'a RawValue>,
+        params: Option<&'a str>,
     },
     /// `id` is absent only in an error that answers what could not be read.
     Response {
         id: Option<RequestId>,
-        answer: Result<&'a RawValue, &'a RawValue>,
+        answer: Result<&'a str, &'a str>,
     },
 }
 
@@ -31,52 +29,53 @@ pub(crate) struct Malformed {
     pub(crate) reason: &'static str,
 }
 
-/// Members are kept as they were written: `null` is a value here, not an absence, so that
-/// `"id": null` is told apart from a notification.
-#[derive(Deserialize)]
+/// The members that make a message, as they were written: `null` is a value here, not an
+/// absence, so that `"id": null` is told apart from a notification.
+#[derive(Default)]
 struct Envelope<'a> {
-    #[serde(borrow, default, deserialize_with = "present")]
-    jsonrpc: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    id: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    method: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    params: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    result: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    error: Option<&'a RawValue>,
+    jsonrpc: Option<&'a str>,
+    id: Option<&'a str>,
+    method: Option<&'a str>,
+    params: Option<&'a str>,
+    result: Option<&'a str>,
+    error: Option<&'a str>,
 }
 
-/// Reads a member that is there, `null` included.
-pub(crate) fn present<'de, D: Deserializer<'de>>(input: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(input).map(Some)
-}
-
-/// A JSON string's text, borrowed where it has no escapes. `None` for other tokens.
-pub(crate) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
-    let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
-    if inner.contains('\\') {
-        return serde_json::from_str::<String>(raw.get()).ok().map(Cow::Owned);
+impl<'a> Envelope<'a> {
+    fn read(json: &'a str) -> Self {
+        let mut envelope = Self::default();
+        for (key, value) in members(json) {
+            let member = match &*key {
+                "jsonrpc" => &mut envelope.jsonrpc,
+                "id" => &mut envelope.id,
+                "method" => &mut envelope.method,
+                "params" => &mut envelope.params,
+                "result" => &mut envelope.result,
+                "error" => &mut envelope.error,
+                _ => continue,
+            };
+            *member = Some(value);
+        }
+        envelope
     }
-    Some(Cow::Borrowed(inner))
 }
 
 /// Sorts one JSON object (JSON-RPC 2.0, sections 4 and 5). `json` has passed the strict layer.
 pub(crate) fn classify(json: &str) -> Result<Incoming<'_>, Malformed> {
     let bare = |reason| Malformed { id: None, reason };
-    let envelope: Envelope<'_> =
-        serde_json::from_str(json).map_err(|_| bare("a message is a JSON object"))?;
+    if !json.starts_with('{') {
+        return Err(bare("a message is a JSON object"));
+    }
+    let envelope = Envelope::read(json);
     let id = match envelope.id {
         None => None,
-        Some(raw) if raw.get() == "null" && envelope.error.is_some() && envelope.method.is_none() => None,
-        Some(raw) => Some(
-            RequestId::from_token(raw.get())
+        Some("null") if envelope.error.is_some() && envelope.method.is_none() => None,
+        Some(token) => Some(
+            RequestId::from_token(token)
                 .ok_or_else(|| bare("`id` must be a string or an integral number"))?,
         ),
     };
-    if envelope.jsonrpc.is_none_or(|raw| raw.get() != "\"2.0\"") {
+    if envelope.jsonrpc != Some("\"2.0\"") {
         return Err(Malformed { id, reason: "`jsonrpc` must be \"2.0\"" });
     }
     sort(&envelope, id)
@@ -109,7 +108,7 @@ mod tests {
     fn shape(json: &str) -> String {
         match classify(json) {
             Ok(Incoming::Request { id, method, params }) => {
-                format!("request {id} {method} {}", params.map_or("-", RawValue::get))
+                format!("request {id} {method} {}", params.unwrap_or("-"))
             }
             Ok(Incoming::Notification { method, .. }) => format!("notification {method}"),
             Ok(Incoming::Response { id, answer }) => format!(

@@ -1,8 +1,9 @@
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use super::Icon;
+use crate::jsonrpc::members;
 
 /// Who a program says it is (`Implementation` of the schema).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -37,72 +38,35 @@ pub struct ClientCapabilities {
 
 pub(crate) const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
-#[derive(Deserialize)]
-struct Wire {
-    elicitation: Option<Elicitation>,
-    sampling: Option<Object>,
-    #[serde(default)]
-    extensions: Extensions,
-}
-
-#[derive(Deserialize)]
-struct Elicitation {
-    form: Option<Object>,
-    url: Option<Object>,
-}
-
-#[derive(Deserialize, Default)]
-struct Extensions {
-    #[serde(rename = "io.modelcontextprotocol/tasks")]
-    tasks: Option<Object>,
-}
-
-/// Any JSON object.
-struct Object;
-
-impl<'de> Deserialize<'de> for Object {
-    fn deserialize<D: serde::Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        struct Members;
-        impl<'de> serde::de::Visitor<'de> for Members {
-            type Value = Object;
-
-            fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                out.write_str("an object")
-            }
-
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Object, A::Error> {
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Object)
-            }
-        }
-        input.deserialize_map(Members)
-    }
-}
-
 impl ClientCapabilities {
-    /// Reads the `ClientCapabilities` object of any revision. Members not listed here are ignored.
+    /// Reads the `ClientCapabilities` object of any revision, which has passed the strict layer.
+    /// Members not listed here are ignored.
     ///
     /// # Errors
-    /// What is wrong with it, for the client.
-    pub fn from_json(json: &str) -> Result<Self, String> {
-        // Derived structs also read arrays; a capability set is an object.
-        if !json.starts_with('{') {
-            return Err("not an object".to_owned());
+    /// The name of the part that should have been an object.
+    pub(crate) fn from_json(json: &str) -> Result<Self, &'static str> {
+        let mut read = Self::default();
+        for (key, value) in parts(json, "capabilities")? {
+            match &*key {
+                "elicitation" => {
+                    for (mode, value) in parts(value, "elicitation")? {
+                        match &*mode {
+                            "form" => read.elicitation_form = parts(value, "form").is_ok(),
+                            "url" => read.elicitation_url = parts(value, "url").is_ok(),
+                            _ => {}
+                        }
+                    }
+                    read.elicitation_form |= !read.elicitation_url;
+                }
+                "sampling" => read.sampling = parts(value, "sampling").map(|_| true)?,
+                "extensions" => {
+                    read.tasks = parts(value, "extensions")?
+                        .any(|(name, value)| name == TASKS_EXTENSION && value.starts_with('{'));
+                }
+                _ => {}
+            }
         }
-        if json == "{}" {
-            return Ok(Self::default());
-        }
-        let wire: Wire = serde_json::from_str(json).map_err(|error| error.to_string())?;
-        let (form, url) = wire.elicitation.map_or((false, false), |elicitation| {
-            let url = elicitation.url.is_some();
-            (elicitation.form.is_some() || !url, url)
-        });
-        Ok(Self {
-            elicitation_form: form,
-            elicitation_url: url,
-            sampling: wire.sampling.is_some(),
-            tasks: wire.extensions.tasks.is_some(),
-        })
+        Ok(read)
     }
 
     /// The same as the newest schema writes it.
@@ -126,6 +90,14 @@ impl ClientCapabilities {
         }
         Value::Object(object)
     }
+}
+
+/// The members of an object; else its name.
+fn parts<'a>(
+    json: &'a str,
+    name: &'static str,
+) -> Result<impl Iterator<Item = (Cow<'a, str>, &'a str)> + use<'a>, &'static str> {
+    if json.starts_with('{') { Ok(members(json)) } else { Err(name) }
 }
 
 /// How much of a request's log its client wants (RFC 5424 severities).

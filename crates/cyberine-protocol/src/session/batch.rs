@@ -1,11 +1,9 @@
 use std::collections::HashSet;
 
-use serde_json::value::RawValue;
-
 use super::ServerSession;
 use super::effect::Effect;
 use super::receive::{self, Served};
-use crate::jsonrpc::{Incoming, RpcError, classify};
+use crate::jsonrpc::{Incoming, RpcError, classify, elements};
 
 /// The most messages in one batch: each is served at once, so their number is bounded.
 const BATCH_LIMIT: usize = 256;
@@ -46,15 +44,14 @@ fn read<'a>(session: &ServerSession, json: &'a str) -> Result<Vec<Incoming<'a>>,
     if !session.client.as_ref().is_some_and(|client| client.revision.has_batches()) {
         return Err("an array is a message in revision 2025-03-26 only; send its parts one by one".to_owned());
     }
-    let parts: Vec<&RawValue> = serde_json::from_str(json).map_err(|error| error.to_string())?;
+    let parts: Vec<&str> = elements(json).collect();
     if parts.is_empty() || parts.len() > BATCH_LIMIT {
         return Err(format!("a batch has 1 to {BATCH_LIMIT} messages, this one {}", parts.len()));
     }
     let mut ids = HashSet::new();
     let mut messages = Vec::with_capacity(parts.len());
     for part in parts {
-        let message =
-            classify(part.get()).map_err(|malformed| format!("in the batch, {}", malformed.reason))?;
+        let message = classify(part).map_err(|malformed| format!("in the batch, {}", malformed.reason))?;
         if let Incoming::Request { id, method, .. } = &message {
             if method == "initialize" {
                 return Err("`initialize` must not be part of a batch".to_owned());

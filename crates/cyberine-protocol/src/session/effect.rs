@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use cyberine_types::ClientInfo;
 use serde_json::{Map, Value};
@@ -10,7 +11,6 @@ use crate::model::{
     ListResourcesResult, LogLevel, ReadResourceResult,
 };
 use crate::revision::Revision;
-use std::sync::Arc;
 
 /// Names one request of one session, once and for ever: ids of clients repeat, keys do not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -3,12 +3,11 @@ use std::collections::BTreeMap;
 
 use cyberine_types::ClientInfo;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::effect::InboundBody;
 use super::table::Method;
-use crate::jsonrpc::{RequestId, RpcError, present, text};
+use crate::jsonrpc::{RequestId, RpcError, members, text};
 use crate::model::{ClientCapabilities, LogLevel};
 
 const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -17,56 +16,29 @@ const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// The parameters of every method served here, unread: one pass finds where each member is.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default)]
 pub(super) struct Params<'a> {
-    #[serde(rename = "_meta", borrow, default, deserialize_with = "present")]
-    meta: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    name: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    arguments: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    cursor: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    uri: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    input_responses: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    request_state: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    protocol_version: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    capabilities: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    client_info: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    request_id: Option<&'a RawValue>,
+    meta: Option<&'a str>,
+    name: Option<&'a str>,
+    arguments: Option<&'a str>,
+    cursor: Option<&'a str>,
+    uri: Option<&'a str>,
+    input_responses: Option<&'a str>,
+    request_state: Option<&'a str>,
+    protocol_version: Option<&'a str>,
+    capabilities: Option<&'a str>,
+    client_info: Option<&'a str>,
+    request_id: Option<&'a str>,
 }
 
 /// The members of `_meta` that mean something here, unread.
-#[derive(Deserialize, Default)]
+#[derive(Default)]
 pub(super) struct Meta<'a> {
-    #[serde(
-        rename = "io.modelcontextprotocol/protocolVersion",
-        borrow,
-        default,
-        deserialize_with = "present"
-    )]
-    version: Option<&'a RawValue>,
-    #[serde(
-        rename = "io.modelcontextprotocol/clientCapabilities",
-        borrow,
-        default,
-        deserialize_with = "present"
-    )]
-    capabilities: Option<&'a RawValue>,
-    #[serde(rename = "io.modelcontextprotocol/clientInfo", borrow, default, deserialize_with = "present")]
-    client: Option<&'a RawValue>,
-    #[serde(rename = "io.modelcontextprotocol/logLevel", borrow, default, deserialize_with = "present")]
-    log_level: Option<&'a RawValue>,
-    #[serde(rename = "progressToken", borrow, default, deserialize_with = "present")]
-    progress_token: Option<&'a RawValue>,
+    version: Option<&'a str>,
+    capabilities: Option<&'a str>,
+    client: Option<&'a str>,
+    log_level: Option<&'a str>,
+    progress_token: Option<&'a str>,
 }
 
 /// The envelope of a stateless request (2026-07-28, `basic`, "Request metadata").
@@ -86,35 +58,75 @@ fn invalid(name: &str, what: &str) -> RpcError {
     RpcError::invalid_params(format!("`{name}` must be {what}"))
 }
 
+fn object_members<'a>(
+    token: &'a str,
+    name: &str,
+) -> Result<impl Iterator<Item = (Cow<'a, str>, &'a str)> + use<'a>, RpcError> {
+    if token.starts_with('{') { Ok(members(token)) } else { Err(invalid(name, "an object")) }
+}
+
 /// Reads an object into a derived struct, which would also read an array.
-fn object<'a, T: Deserialize<'a>>(raw: &'a RawValue, name: &str) -> Result<T, RpcError> {
-    if !raw.get().starts_with('{') {
+fn object<'a, T: Deserialize<'a>>(raw: &'a str, name: &str) -> Result<T, RpcError> {
+    if !raw.starts_with('{') {
         return Err(invalid(name, "an object"));
     }
-    serde_json::from_str(raw.get())
+    serde_json::from_str(raw)
         .map_err(|error| RpcError::invalid_params(format!("`{name}` cannot be read: {error}")))
 }
 
-fn string<'a>(raw: &'a RawValue, name: &str) -> Result<Cow<'a, str>, RpcError> {
+fn string<'a>(raw: &'a str, name: &str) -> Result<Cow<'a, str>, RpcError> {
     text(raw).ok_or_else(|| invalid(name, "a string"))
 }
 
-fn required<'a>(raw: Option<&'a RawValue>, name: &str, what: &str) -> Result<&'a RawValue, RpcError> {
+fn required<'a>(raw: Option<&'a str>, name: &str, what: &str) -> Result<&'a str, RpcError> {
     raw.ok_or_else(|| RpcError::invalid_params(format!("`{name}` is missing; it must be {what}")))
 }
 
-fn capabilities(raw: &RawValue, name: &str) -> Result<ClientCapabilities, RpcError> {
-    ClientCapabilities::from_json(raw.get())
-        .map_err(|error| RpcError::invalid_params(format!("`{name}` cannot be read: {error}")))
+fn capabilities(token: &str, name: &str) -> Result<ClientCapabilities, RpcError> {
+    ClientCapabilities::from_json(token).map_err(|part| {
+        RpcError::invalid_params(format!("`{name}` must be an object, and so must `{part}` in it"))
+    })
 }
 
 impl<'a> Params<'a> {
-    pub(super) fn read(params: Option<&'a RawValue>) -> Result<Self, RpcError> {
-        params.map_or_else(|| Ok(Self::default()), |raw| object(raw, "params"))
+    pub(super) fn read(params: Option<&'a str>) -> Result<Self, RpcError> {
+        let mut read = Self::default();
+        let Some(params) = params else { return Ok(read) };
+        for (key, value) in object_members(params, "params")? {
+            let member = match &*key {
+                "_meta" => &mut read.meta,
+                "name" => &mut read.name,
+                "arguments" => &mut read.arguments,
+                "cursor" => &mut read.cursor,
+                "uri" => &mut read.uri,
+                "inputResponses" => &mut read.input_responses,
+                "requestState" => &mut read.request_state,
+                "protocolVersion" => &mut read.protocol_version,
+                "capabilities" => &mut read.capabilities,
+                "clientInfo" => &mut read.client_info,
+                "requestId" => &mut read.request_id,
+                _ => continue,
+            };
+            *member = Some(value);
+        }
+        Ok(read)
     }
 
     pub(super) fn meta(&self) -> Result<Meta<'a>, RpcError> {
-        self.meta.map_or_else(|| Ok(Meta::default()), |raw| object(raw, "_meta"))
+        let mut read = Meta::default();
+        let Some(meta) = self.meta else { return Ok(read) };
+        for (key, value) in object_members(meta, "_meta")? {
+            let member = match &*key {
+                PROTOCOL_VERSION => &mut read.version,
+                CLIENT_CAPABILITIES => &mut read.capabilities,
+                CLIENT_INFO => &mut read.client,
+                LOG_LEVEL => &mut read.log_level,
+                "progressToken" => &mut read.progress_token,
+                _ => continue,
+            };
+            *member = Some(value);
+        }
+        Ok(read)
     }
 
     pub(super) fn initialize(&self) -> Result<Initialize<'a>, RpcError> {
@@ -130,7 +142,7 @@ impl<'a> Params<'a> {
 
     /// The id a cancellation names, if it names one.
     pub(super) fn request_id(&self) -> Option<RequestId> {
-        self.request_id.and_then(|raw| RequestId::from_token(raw.get()))
+        self.request_id.and_then(RequestId::from_token)
     }
 
     fn cursor(&self) -> Result<Option<String>, RpcError> {
@@ -200,7 +212,7 @@ impl<'a> Meta<'a> {
 
     pub(super) fn progress_token(&self) -> Result<Option<RequestId>, RpcError> {
         let Some(raw) = self.progress_token else { return Ok(None) };
-        let token = RequestId::from_token(raw.get());
+        let token = RequestId::from_token(raw);
         token.map(Some).ok_or_else(|| invalid("progressToken", "a string or an integral number"))
     }
 }

@@ -1,5 +1,4 @@
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::effect::{Effect, Ignored, Inbound};
 use super::params::{Meta, Params};
@@ -52,7 +51,7 @@ pub(super) fn request(
     session: &mut ServerSession,
     id: &RequestId,
     method: &str,
-    params: Option<&RawValue>,
+    params: Option<&str>,
     batch: Option<BatchKey>,
 ) -> Result<Served, RpcError> {
     if session.table.is_open(id) {
@@ -165,7 +164,7 @@ fn open(session: &mut ServerSession, flight: Flight) -> Result<(super::RequestKe
 pub(super) fn notification(
     session: &mut ServerSession,
     method: &str,
-    params: Option<&RawValue>,
+    params: Option<&str>,
     effects: &mut Vec<Effect>,
 ) {
     match method {
@@ -178,7 +177,7 @@ pub(super) fn notification(
 
 /// Cancels by id, whichever era the request is of. Unknown ids are ignored: the answer may have
 /// crossed the cancellation.
-fn cancel(session: &mut ServerSession, params: Option<&RawValue>, effects: &mut Vec<Effect>) {
+fn cancel(session: &mut ServerSession, params: Option<&str>, effects: &mut Vec<Effect>) {
     let id = Params::read(params).ok().and_then(|params| params.request_id());
     let Some(cancelled) = id.and_then(|id| session.table.cancel(&id)) else {
         effects.push(Effect::Ignored(Ignored::StrayCancel));
@@ -192,7 +191,7 @@ fn cancel(session: &mut ServerSession, params: Option<&RawValue>, effects: &mut 
 pub(super) fn response(
     session: &mut ServerSession,
     id: Option<&RequestId>,
-    answer: Result<&RawValue, &RawValue>,
+    answer: Result<&str, &str>,
     effects: &mut Vec<Effect>,
 ) {
     let Some((key, ask)) = id.and_then(|id| session.table.answer_ask(id)) else {
@@ -202,15 +201,12 @@ pub(super) fn response(
     effects.push(Effect::Answered { key, ask, answer: elicit_result(answer) });
 }
 
-fn elicit_result(answer: Result<&RawValue, &RawValue>) -> Result<Value, RpcError> {
+fn elicit_result(answer: Result<&str, &str>) -> Result<Value, RpcError> {
     let raw = answer.map_err(|error| {
-        RpcError::internal(format!(
-            "the client answered the question with an error: {}",
-            excerpt(error.get())
-        ))
+        RpcError::internal(format!("the client answered the question with an error: {}", excerpt(error)))
     })?;
     let value: Value =
-        serde_json::from_str(raw.get()).map_err(|error| RpcError::invalid_params(error.to_string()))?;
+        serde_json::from_str(raw).map_err(|error| RpcError::invalid_params(error.to_string()))?;
     let named = matches!(value["action"].as_str(), Some("accept" | "decline" | "cancel"));
     let content = value.get("content").is_none_or(Value::is_object);
     if named && content {
