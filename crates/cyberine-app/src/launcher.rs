@@ -73,12 +73,17 @@ impl ProcessLauncher {
 
     fn log(&self, run: RunId) -> Result<File, String> {
         let directory = self.home.logs().map_err(|error| chain(&error))?;
-        let path = directory.path().join(format!("run-{run}.log"));
+        let path = directory.path().join(log_name(run));
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR)
             .map(File::from)
             .map_err(|error| format!("cannot write the log `{}`: {error}", path.display()))
     }
+}
+
+/// The log of a run's runner, in the home's `logs`.
+pub(crate) fn log_name(run: RunId) -> String {
+    format!("run-{run}.log")
 }
 
 impl Launcher for ProcessLauncher {

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::home::Home;
+use crate::launcher;
 use crate::problem::{Problem, chain};
 use crate::reaper::MarkReaper;
 use crate::runtime;
@@ -45,13 +46,26 @@ pub fn run_runner(id: RunId) -> ExitCode {
     }
 }
 
+/// Removes the log of a runner that had nothing to say: there is one for every run.
+fn discard_silent_log(id: RunId, home: &Home) {
+    let Ok(logs) = home.logs() else { return };
+    let name = launcher::log_name(id);
+    if logs.read(&name, 1).is_ok_and(|log| log.is_some_and(|bytes| bytes.is_empty())) {
+        // That an empty file stays harms nobody.
+        let _ = logs.remove(&name);
+    }
+}
+
 fn carry_out(id: RunId, lock: OwnedFd, environment: Environment) -> Result<(), Problem> {
     let home = Home::resolve(&environment)?;
+    let directory = home.directory().to_owned();
     runtime::block_on(async move {
-        let store = SqliteRunStore::new(home.directory(), Arc::new(SystemClock));
+        let store = SqliteRunStore::new(directory, Arc::new(SystemClock));
         let claim = store.claim_handed_over(id, lock, std::process::id()).await.map_err(not_handed_over)?;
         engage(&store, claim, &environment).await
-    })?
+    })??;
+    discard_silent_log(id, &home);
+    Ok(())
 }
 
 /// A lock that nobody handed over is a runner somebody started by hand.

@@ -194,7 +194,7 @@ impl Host {
     }
 
     pub(crate) fn settled(&mut self, run: &str) -> Value {
-        self.inspect_until(run, |view| is_over(view))
+        self.inspect_until(run, is_over)
     }
 
     /// Closes the server's input and returns how and how soon it ended.
@@ -226,7 +226,7 @@ pub(crate) fn marked(run: &str) -> Vec<u32> {
     let mark = format!("CYBERINE_RUN={run}");
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(|pid| environment(*pid).iter().any(|variable| *variable == mark)).collect()
+    pids.filter(|pid| environment(*pid).contains(&mark)).collect()
 }
 
 /// The environment of a process, as the system shows it.

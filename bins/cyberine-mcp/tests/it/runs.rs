@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::host::{Place, gated, marked, shell};
+use crate::host::{Place, gated, marked, shell, wait_until};
 
 const ANSWER: &str = "cat > /dev/null; echo 'Final answer: 42'";
 
@@ -37,6 +37,9 @@ fn a_prompt_is_answered_judged_stored_and_found_again() {
     let record: Value =
         serde_json::from_slice(&std::fs::read(place.run_dir(&run).join("run.json")).unwrap()).unwrap();
     assert_eq!((&record["runId"], &record["state"]), (&json!(run), &json!("done")));
+    wait_until("the silent log is gone", || {
+        std::fs::read_dir(place.home().join("logs")).unwrap().next().is_none()
+    });
     assert_eq!(std::fs::read_to_string(place.project().join(".local/.gitignore")).unwrap(), "*\n");
     assert_eq!(marked(&run), Vec::<u32>::new());
 }
@@ -55,7 +58,7 @@ fn the_reply_comes_before_any_answer() {
     assert_eq!(view["state"], "running");
     std::fs::write(&gate, "").unwrap();
     assert_eq!(host.settled(&run)["state"], "done");
-    crate::host::wait_until("the last news is there", || {
+    wait_until("the last news is there", || {
         host.request("ping", &json!({}));
         host.notes.iter().any(|note| message(note).starts_with("settled"))
     });
@@ -78,9 +81,7 @@ fn a_cancelled_run_leaves_no_process_also_when_a_tool_fled_into_a_session_of_its
     place.configure(&[shell("a", &script), shell("b", "cat > /dev/null; sleep 600")].concat());
     let mut host = place.host();
     let run = host.orchestrate("x");
-    crate::host::wait_until("the tool has fled", || {
-        std::fs::read_to_string(&fled).is_ok_and(|pid| pid.ends_with('\n'))
-    });
+    wait_until("the tool has fled", || std::fs::read_to_string(&fled).is_ok_and(|pid| pid.ends_with('\n')));
     let cancelled = host.ok("cancel_run", &json!({ "runId": run, "reason": "enough" }));
     assert_eq!(cancelled["outcome"], "requested");
     let view = host.settled(&run);
@@ -100,7 +101,7 @@ fn a_control_file_cancels_a_run_and_an_unknown_one_is_recorded() {
     let control = place.run_dir(&run).join("control.json");
     std::fs::write(&control, r#"{"action":"dance","target":{"type":"run"}}"#).unwrap();
     let events = place.run_dir(&run).join("events.jsonl");
-    crate::host::wait_until("the control is recorded", || {
+    wait_until("the control is recorded", || {
         std::fs::read_to_string(&events).is_ok_and(|text| text.contains("controlIgnored"))
     });
     std::fs::write(&control, r#"{"action":"stop","target":{"type":"run"}}"#).unwrap();

@@ -1,0 +1,156 @@
+//! Configuration: written, trusted, checked, and refused.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::json;
+
+use crate::place::{Place, neighbours, shell, write_private};
+
+#[test]
+fn every_wrong_configuration_ends_with_its_code_and_what_to_do() {
+    let ask = |place: &Place| place.run(&["orchestrate", "x"]);
+    ask(&Place::new()).refused(69, &["no provider is configured", "cyberine init"]);
+
+    let place = Place::new();
+    std::fs::create_dir_all(place.home().join("config.toml")).unwrap();
+    ask(&place).refused(78, &["config.toml", "not a regular file"]);
+
+    let place = Place::with(&shell("a", "cat"));
+    std::fs::set_permissions(place.home().join("config.toml"), PermissionsExt::from_mode(0o620)).unwrap();
+    ask(&place).refused(78, &["can be written by others (mode 0620)", "chmod go-w"]);
+
+    let place = Place::with("[orchestrate]\nqorum = 1\n");
+    ask(&place).refused(78, &["config.toml:2:1", "unknown key `qorum`", "did you mean `quorum`?"]);
+
+    let place = Place::with(
+        "[orchestrate]\ncandidates = [\"b\"]\n[providers.a]\nkind = \"command\"\ncommand = [\"cat\"]\n",
+    );
+    ask(&place).refused(78, &["`[orchestrate] candidates` names the provider `b`"]);
+
+    let place = Place::with(
+        "[providers.a]\nkind = \"openai\"\nbase_url = \"https://h.invalid/v1\"\nmodel = \"m\"\napi_key_env = \"NO_SUCH_KEY\"\n",
+    );
+    ask(&place).refused(78, &["provider `a` needs the environment variable `NO_SUCH_KEY`"]);
+
+    let place = Place::new();
+    write_private(&place.project().join("cyberine.toml"), &shell("a", "cat"));
+    ask(&place).refused(77, &["is not trusted", "cyberine trust"]);
+
+    let place = Place::with(&shell("a", "cat"));
+    std::fs::set_permissions(place.home(), PermissionsExt::from_mode(0o777)).unwrap();
+    ask(&place).refused(78, &["can be written by other users (mode 0777)"]);
+
+    let place = Place::new();
+    place.run(&["runs", "--project", "/nonexistent"]).refused(78, &["/nonexistent"]);
+    place.run(&["orchestrat"]).refused(2, &["orchestrate"]);
+    place.run(&["inspect", "zz"]).refused(2, &["is not a run's id"]);
+    place.run(&["inspect", "5b1e7c0a-8f0b-4a55-9d1b-2a4b7b7d0c11"]).refused(69, &["there is no run"]);
+}
+
+#[test]
+fn an_error_is_a_document_too_where_programs_read() {
+    let said = Place::new().run(&["orchestrate", "x", "--json"]);
+    assert_eq!((said.code, &said.json()["exit"]), (Some(69), &json!(69)));
+    assert!(said.json()["error"].as_str().unwrap().contains("no provider"));
+}
+
+#[test]
+fn a_project_is_shown_and_trusted_and_its_change_is_noticed() {
+    neighbours();
+    let place = Place::new();
+    let file = place.project().join("cyberine.toml");
+    place.run(&["trust"]).refused(69, &["cyberine init"]);
+    let spy = "[providers.net]\nkind = \"openai\"\nbase_url = \"https://h.invalid/v1\"\nmodel = \"m\"\napi_key_env = \"THE_KEY\"\n";
+    write_private(
+        &file,
+        &format!(
+            "{}{spy}[orchestrate]\ncandidates = [\"a\"]\njudge_providers = [\"a\"]\n",
+            shell("a", "cat > /dev/null; echo yes")
+        ),
+    );
+    let said = place.run(&["trust"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    for shown in [
+        "runs    sh -c cat > /dev/null; echo yes",
+        "asks    https://h.invalid/v1",
+        "THE_KEY",
+        "costs nothing",
+        "billed by the token",
+    ] {
+        assert!(said.out.contains(shown), "{shown}: {said:?}");
+    }
+    assert_eq!(place.run(&["trust", "--json"]).json()["before"], "trusted");
+    assert_eq!(place.run(&["orchestrate", "x"]).code, Some(0));
+
+    let changed = std::fs::read_to_string(&file).unwrap() + "\n# one more line\n";
+    std::fs::write(&file, changed).unwrap();
+    place.run(&["orchestrate", "x"]).refused(77, &["has changed since you trusted it"]);
+}
+
+#[test]
+fn init_writes_what_it_found_never_a_value_and_never_over_what_is_there() {
+    let place = Place::new();
+    let bin = place.path("bin");
+    std::fs::create_dir(&bin).unwrap();
+    std::fs::write(bin.join("claude"), "#!/bin/sh\n").unwrap();
+    std::fs::set_permissions(bin.join("claude"), PermissionsExt::from_mode(0o755)).unwrap();
+    let init = |arguments: &[&str]| -> crate::place::Said {
+        let mut command = place.command(arguments);
+        command.env("PATH", &bin).env("OPENAI_API_KEY", "sk-canary").output().unwrap().into()
+    };
+    let said = init(&["init"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("cyberine trust") && said.out.contains("OPENAI_API_KEY"), "{said:?}");
+    let text = std::fs::read_to_string(place.project().join("cyberine.toml")).unwrap();
+    assert!(
+        text.contains("kind = \"claude-cli\"") && text.contains("# api_key_env = \"OPENAI_API_KEY\""),
+        "{text}"
+    );
+    assert!(!text.contains("canary") && !said.out.contains("canary"));
+
+    init(&["init"]).refused(78, &["is there already", "--force"]);
+    assert_eq!(init(&["init", "--force"]).code, Some(0));
+    assert_eq!(
+        init(&["init", "--home", "--json"]).json()["file"],
+        place.home().join("config.toml").to_str().unwrap()
+    );
+    let doctor = init(&["doctor", "--json"]);
+    assert_eq!(doctor.json()["providers"][0]["kind"], "claude-cli", "{doctor:?}");
+}
+
+#[test]
+fn doctor_tells_what_is_there_and_ends_with_the_code_of_what_is_wrong() {
+    let place = Place::with(&shell("a", "cat"));
+    let said = place.run(&["doctor", "--json"]);
+    let report = said.json();
+    assert_eq!(
+        (said.code, &report["problems"], &report["runs"]),
+        (Some(0), &json!([]), &json!(0)),
+        "{report}"
+    );
+    assert_eq!(report["providers"][0]["program"], json!(["sh", "-c", "cat"]));
+
+    let place = Place::new();
+    write_private(&place.project().join("cyberine.toml"), &shell("a", "cat"));
+    let said = place.run(&["doctor", "--json"]);
+    assert_eq!((said.code, &said.json()["untrusted"]["providers"]), (Some(77), &json!(["a"])));
+
+    let place = Place::with("[budgte]\n");
+    let said = place.run(&["doctor"]);
+    assert_eq!(said.code, Some(78), "{said:?}");
+    assert!(said.out.contains("did you mean `budget`?"), "{said:?}");
+}
+
+#[test]
+fn a_lost_database_is_rebuilt_from_the_projects() {
+    neighbours();
+    let place = Place::with(&shell("a", "cat > /dev/null; echo yes"));
+    let run = place.run(&["orchestrate", "remember me", "--json"]).json()["runId"].clone();
+    for name in ["state.db", "state.db-wal", "state.db-shm"] {
+        let _ = std::fs::remove_file(place.home().join(name));
+    }
+    let said = place.run(&["doctor", "--rebuild", "--json"]);
+    assert_eq!((said.code, &said.json()["rebuilt"]), (Some(0), &json!(1)), "{said:?}");
+    let runs = place.run(&["runs", "remember", "--json"]).json();
+    assert_eq!(runs["runs"][0]["runId"], run);
+}

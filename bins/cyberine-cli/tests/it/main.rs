@@ -1,0 +1,11 @@
+//! The real command line, with runs in real processes.
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests stop at the first surprise, and start the program under test as a shell would"
+)]
+
+mod configuration;
+mod demo;
+mod orchestrate;
+mod place;

@@ -1,0 +1,127 @@
+//! Runs from the command line.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use serde_json::json;
+
+use crate::place::{Place, neighbours, shell, wait_until};
+
+const ANSWER: &str = "cat > /dev/null; echo 'Final answer: 42'";
+
+#[test]
+fn a_run_is_told_line_by_line_and_shown_with_its_winner() {
+    neighbours();
+    let place = Place::with(&[shell("a", ANSWER), shell("b", ANSWER), shell("c", "exit 3")].concat());
+    let said = place.run(&["orchestrate", "six times seven?"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    for line in ["run ", "a: done", "c: crashed", "consensus: majority", "Winner: a", "Final answer: 42"] {
+        assert!(said.out.contains(line), "{line}: {said:?}");
+    }
+    assert!(!said.out.contains('\u{1b}'), "escapes off a terminal: {said:?}");
+}
+
+#[test]
+fn one_run_has_one_view_whichever_command_shows_it() {
+    neighbours();
+    let place = Place::with(&shell("a", ANSWER));
+    let ended = place.run(&["orchestrate", "--json", "x"]).json();
+    let id = ended["runId"].as_str().unwrap().to_owned();
+    assert_eq!((&ended["state"], &ended["requestedBy"]), (&json!("done"), &json!("cli")));
+    assert_eq!(place.run(&["inspect", &id, "--json"]).json(), ended);
+    assert_eq!(place.run(&["inspect", &id[..8], "--json"]).json(), ended);
+    let listed = place.run(&["runs", "--json", "--limit", "1"]).json();
+    assert_eq!(listed["runs"][0]["runId"], ended["runId"]);
+    assert!(place.run(&["runs"]).out.contains(&id));
+}
+
+#[test]
+fn a_prompt_comes_from_stdin_too() {
+    neighbours();
+    let place = Place::with(&shell("echo", "cat"));
+    let mut child = place
+        .command(&["orchestrate", "-", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all("from\nstdin é".as_bytes()).unwrap();
+    let said: crate::place::Said = child.wait_with_output().unwrap().into();
+    assert_eq!(said.json()["task"], "from\nstdin é");
+}
+
+#[test]
+fn a_run_without_an_answer_ends_with_one() {
+    neighbours();
+    let place = Place::with(&shell("a", "exit 3"));
+    let said = place.run(&["orchestrate", "x", "--json"]);
+    let state = said.json()["state"].clone();
+    let want = if state == "done" { 0 } else { 1 };
+    assert_eq!(said.code, Some(want), "{said:?}");
+    assert!(said.json()["steps"][0]["verdict"].get("winner").is_none_or(serde_json::Value::is_null));
+}
+
+#[test]
+fn a_run_left_alone_can_be_cancelled_by_the_beginning_of_its_id() {
+    neighbours();
+    let place = Place::with(&shell("a", "cat > /dev/null; sleep 600"));
+    let said = place.run(&["orchestrate", "x", "--no-wait", "--json"]);
+    let dispatched = said.json();
+    assert_eq!((said.code, &dispatched["status"]), (Some(0), &json!("dispatched")));
+    let id = dispatched["runId"].as_str().unwrap();
+    let cancelled = place.run(&["cancel", &id[..8], "--reason", "enough", "--json"]).json();
+    assert_eq!(cancelled["outcome"], "requested");
+    let waited = place.run(&["inspect", id, "--wait", "--json"]);
+    assert_eq!((waited.code, &waited.json()["state"]), (Some(1), &json!("cancelled")));
+    let again = place.run(&["cancel", id, "--json"]).json();
+    assert_eq!((&again["outcome"], &again["state"]), (&json!("already_finished"), &json!("cancelled")));
+}
+
+#[test]
+fn the_first_interrupt_stops_the_run_and_the_second_leaves_it() {
+    neighbours();
+    let place = Place::new();
+    let (begun, gate) = (place.path("begun"), place.path("gate"));
+    // A provider that ignores what asks it to end, so that the run cannot stop before the gate opens.
+    let script = format!(
+        "cat > /dev/null; touch '{}'; while [ ! -e '{}' ]; do sleep 0.02; done",
+        begun.display(),
+        gate.display()
+    );
+    std::fs::create_dir(place.home()).unwrap();
+    crate::place::write_private(&place.home().join("config.toml"), &shell("a", &script));
+    let child =
+        place.command(&["orchestrate", "x"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("the provider has begun", || begun.exists());
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let said: crate::place::Said = child.wait_with_output().unwrap().into();
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.out.contains("cancelled") && said.err.contains("asked the run to stop"), "{said:?}");
+}
+
+#[test]
+fn what_a_model_says_cannot_drive_the_terminal() {
+    neighbours();
+    let place =
+        Place::with(&shell("a", "cat > /dev/null; printf '\\033]0;owned\\007\\033[2Jred\\033[31m text\\n'"));
+    let said = place.run(&["orchestrate", "x"]);
+    assert!(!said.out.contains('\u{1b}') && !said.out.contains('\u{7}'), "{said:?}");
+    assert!(said.out.contains("red text"), "{said:?}");
+}
+
+#[test]
+fn a_cap_that_is_reached_is_worth_another_try() {
+    neighbours();
+    let config =
+        format!("[budget]\ndaily_usd = 1.0\nrun_usd = 1.0\n{}", shell("a", "cat > /dev/null; sleep 600"));
+    let place = Place::with(&config);
+    let first = place.run(&["orchestrate", "x", "--no-wait", "--json"]).json();
+    place.run(&["orchestrate", "y", "--no-wait"]).refused(75, &["daily cap"]);
+    let id = first["runId"].as_str().unwrap();
+    place.run(&["cancel", id]);
+    assert_eq!(place.run(&["inspect", id, "--wait"]).code, Some(1));
+    let second = place.run(&["orchestrate", "y", "--no-wait", "--json"]).json();
+    place.run(&["cancel", second["runId"].as_str().unwrap()]);
+    place.run(&["inspect", second["runId"].as_str().unwrap(), "--wait"]);
+}
