@@ -112,3 +112,31 @@ fn a_question_that_waits_is_withdrawn_with_its_call() {
     );
     host.is_quiet();
 }
+
+#[test]
+fn streams_of_news_do_not_hold_up_requests() {
+    for wire in WIRES {
+        let mut host = Host::start(wire, server());
+        host.initialize(json!({}));
+        for token in 0..32 {
+            let mut params = json!({ "name": "follow", "arguments": { "ticks": 1_000_000, "ms": 1 } });
+            params["_meta"]["progressToken"] = json!(token);
+            host.request("tools/call", params);
+        }
+        let mut last = [0.0; 32];
+        for _ in 0..100 {
+            let ping = host.request("ping", json!({}));
+            loop {
+                let message = host.recv();
+                if message["id"] == ping {
+                    break;
+                }
+                if let Some(token) = message["params"]["progressToken"].as_u64() {
+                    let progress = message["params"]["progress"].as_f64().unwrap();
+                    let before = std::mem::replace(&mut last[usize::try_from(token).unwrap()], progress);
+                    assert!(progress > before, "{message}");
+                }
+            }
+        }
+    }
+}
