@@ -1,15 +1,16 @@
 use std::fs::{File, TryLockError};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 
 use crate::dir::Identity;
 use crate::{FsError, PrivateDir};
 
-/// How often a free lock that someone probes is tried again before it counts as taken.
-const ATTEMPTS: u32 = 64;
+/// How long a lock that nobody holds, but that others keep asking about, is tried for before it
+/// counts as taken. One look takes an instant, but a busy machine can stop the looker in it.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// An exclusive advisory lock, held until the last descriptor of it is closed: by dropping this,
 /// or by the end of the process. It belongs to the open file, not to the process, so it passes to
@@ -85,7 +86,7 @@ impl AsFd for LockFile {
 
 impl PrivateDir {
     /// Takes the exclusive lock on the file `name`, creating the file; `None` when someone holds
-    /// it. Does not wait. Whoever finds that what was locked is no longer the file of that name,
+    /// it. Does not wait for a holder. Whoever finds that what was locked is no longer the file of that name,
     /// since it was removed in between, starts over.
     ///
     /// # Errors
@@ -93,7 +94,10 @@ impl PrivateDir {
     /// [`FsError::NoLocks`] on a file system without locks; otherwise as [`PrivateDir::append`].
     pub fn try_lock(&self, name: &str) -> Result<Option<LockFile>, FsError> {
         let path = self.checked(name)?;
-        for attempt in 0..ATTEMPTS {
+        let until = Instant::now() + PATIENCE;
+        let mut attempt = 0;
+        while attempt == 0 || Instant::now() < until {
+            attempt += 1;
             let (file, _) = self.open_to_write(name, &path, OFlags::RDWR)?;
             match attempt_lock(&file).map_err(|error| FsError::of_lock(path.clone(), error))? {
                 Attempt::Held => return Ok(None),

@@ -57,7 +57,8 @@ fn a_runner_holds_the_lock_it_was_given_until_it_dies_and_its_child_does_not() {
         .unwrap();
         assert!(!runner.exited().await.unwrap().success());
         assert!(!is_gone(child), "kill -9 leaves the runner's children behind");
-        assert!(!is_locked(place), "and none of them holds the lock");
+        eventually("the lock is free, since none of them holds it", || !is_locked(place)).await;
+        assert!(!is_gone(child));
         assert_eq!(kill_marked(&run, Duration::from_secs(5)), KillReport { killed: 1, left: 0 });
         assert!(is_gone(child));
     });
@@ -69,7 +70,8 @@ fn a_runner_whose_handle_was_dropped_does_not_stay_a_zombie() {
     block_on(async {
         let pid = runner("short runner", scratch.path(), "").pid().unwrap();
         eventually("it is reaped", || is_reaped(pid)).await;
-        assert!(!is_locked(scratch.path()));
+        // A child another test is starting holds a copy of every descriptor for an instant.
+        eventually("the lock is free", || !is_locked(scratch.path())).await;
     });
 }
 
@@ -89,6 +91,6 @@ fn a_missing_runner_frees_the_lock() {
         })
         .unwrap_err();
         assert!(matches!(error, SpawnError::NotFound { .. }), "{error}");
-        assert!(!is_locked(scratch.path()));
+        eventually("the lock is free", || !is_locked(scratch.path())).await;
     });
 }
