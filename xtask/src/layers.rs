@@ -48,7 +48,7 @@ const PLACES: &[(&str, &str, &[&str])] = &[
     (
         "io::stdout()",
         "only `StdioGuard` and the CLI's `Out` write to stdout",
-        &["crates/cyberine-server/src/stdio", "crates/cyberine-app/src/cli", "bins/cyberine-cli/src"],
+        &["crates/cyberine-server/src/stdio", "crates/cyberine-app/src/exit.rs", "bins/cyberine-cli/src"],
     ),
     (
         "dup2_stdout",
