@@ -4,9 +4,11 @@
 //! so two readers of one line could see two different messages. This layer walks a line once,
 //! without recursion, and lets through only lines that have one meaning.
 
+mod plain;
 mod scan;
 
 use crate::jsonrpc::{RpcError, excerpt};
+pub(crate) use plain::plain_end;
 
 /// The longest line that is read, in bytes without its newline.
 pub const FRAME_LIMIT: usize = 4 * 1024 * 1024;

@@ -4,29 +4,38 @@
 //! On other text the cuts are wrong, and nothing worse.
 
 use std::borrow::Cow;
+use std::ops::Range;
+
+use crate::strict::plain_end;
 
 /// The members of the object `json`, in order; none where it is not an object.
 pub(crate) fn members(json: &str) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
-    let mut rest = json.strip_prefix('{').map_or("", str::trim_start);
+    let bytes = json.as_bytes();
+    let mut at = if bytes.first() == Some(&b'{') { skip_space(bytes, 1) } else { bytes.len() };
     std::iter::from_fn(move || {
-        if !rest.starts_with('"') {
+        if bytes.get(at) != Some(&b'"') {
             return None;
         }
-        let (key, after) = split_value(rest);
-        let (value, after) = split_value(after.trim_start().strip_prefix(':')?.trim_start());
-        rest = after.trim_start().trim_start_matches(',').trim_start();
-        Some((text(key)?, value))
+        let key = at..string_end(bytes, at);
+        let colon = skip_space(bytes, key.end);
+        let value = value_at(bytes, skip_space(bytes, colon + 1));
+        at = next(bytes, value.end);
+        Some((text(json.get(key)?)?, json.get(value)?))
     })
 }
 
 /// The elements of the array `json`, in order; none where it is not an array.
 pub(crate) fn elements(json: &str) -> impl Iterator<Item = &str> {
-    let mut rest = json.strip_prefix('[').map_or("", str::trim_start);
+    let bytes = json.as_bytes();
+    let mut at = if bytes.first() == Some(&b'[') { skip_space(bytes, 1) } else { bytes.len() };
     std::iter::from_fn(move || {
-        let (value, after) = split_value(rest);
-        rest = after.trim_start().trim_start_matches(',').trim_start();
+        let value = value_at(bytes, at);
         // A closing bracket is where no value starts.
-        (!value.is_empty()).then_some(value)
+        if value.is_empty() {
+            return None;
+        }
+        at = next(bytes, value.end);
+        json.get(value)
     })
 }
 
@@ -39,48 +48,58 @@ pub(crate) fn text(token: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Borrowed(inner))
 }
 
-/// The value a text starts with, and what follows it.
-fn split_value(json: &str) -> (&str, &str) {
-    let bytes = json.as_bytes();
-    let end = match bytes.first() {
-        Some(b'"') => string_end(bytes, 0),
-        Some(b'{' | b'[') => container_end(bytes),
-        _ => bytes
-            .iter()
-            .position(|byte| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n'))
-            .unwrap_or(bytes.len()),
+/// Where white space ends that may start at `at`.
+fn skip_space(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(b' ' | b'\t' | b'\r' | b'\n') = bytes.get(at) {
+        at += 1;
+    }
+    at
+}
+
+/// Where the next member or element starts after one that ends at `end`.
+fn next(bytes: &[u8], end: usize) -> usize {
+    let at = skip_space(bytes, end);
+    if bytes.get(at) == Some(&b',') { skip_space(bytes, at + 1) } else { at }
+}
+
+/// The value that starts at `start`; empty where none does.
+fn value_at(bytes: &[u8], start: usize) -> Range<usize> {
+    let end = match bytes.get(start) {
+        Some(b'"') => string_end(bytes, start),
+        Some(b'{' | b'[') => container_end(bytes, start),
+        _ => {
+            let rest = bytes.get(start..).unwrap_or_default();
+            let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n');
+            start + rest.iter().position(ends).unwrap_or(rest.len())
+        }
     };
-    json.split_at_checked(end).unwrap_or((json, ""))
+    start..end
 }
 
 /// Where the string ends whose quote is at `start`.
 fn string_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'"' => return at + 1,
-            b'\\' => at += 2,
-            _ => at += 1,
+    loop {
+        at = plain_end(bytes, at);
+        match bytes.get(at) {
+            Some(b'"') => return at + 1,
+            Some(b'\\') => at += 2,
+            Some(_) => at += 1,
+            None => return bytes.len(),
         }
     }
-    bytes.len()
 }
 
-fn container_end(bytes: &[u8]) -> usize {
-    let (mut at, mut depth) = (0, 0_usize);
+fn container_end(bytes: &[u8], start: usize) -> usize {
+    let (mut at, mut depth) = (start, 0_usize);
     while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'"' => {
-                at = string_end(bytes, at);
-                continue;
-            }
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
         at += 1;
-        if depth == 0 {
-            return at;
+        match byte {
+            b'"' => at = string_end(bytes, at - 1),
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' if depth <= 1 => return at,
+            b'}' | b']' => depth -= 1,
+            _ => {}
         }
     }
     bytes.len()

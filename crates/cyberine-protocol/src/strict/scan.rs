@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{StrictError, duplicate};
+use super::{StrictError, duplicate, plain_end};
 
 /// A container that is open.
 enum Frame {
@@ -145,9 +145,7 @@ impl<'a> Scanner<'a> {
         self.at += 1;
         let mut escaped = false;
         loop {
-            let rest = &self.text.as_bytes()[self.at..];
-            let plain = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f));
-            self.at += plain.unwrap_or(rest.len());
+            self.at = plain_end(self.text.as_bytes(), self.at);
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
