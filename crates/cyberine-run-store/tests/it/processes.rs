@@ -122,3 +122,27 @@ fn many_processes_make_a_new_home_together() {
     }
     assert_sound(&place, &acks);
 }
+
+#[test]
+fn of_eight_who_adopt_at_once_one_succeeds() {
+    let place = Place::new();
+    let id = block_on(async {
+        let claim = place.store().admit(place.run("orphaned"), dollar()).await.unwrap();
+        claim.run()
+    });
+    let barrier = std::sync::Barrier::new(8);
+    let claims: Vec<_> = std::thread::scope(|scope| {
+        let adopters: Vec<_> = (0..8)
+            .map(|_| {
+                let (place, barrier) = (&place, &barrier);
+                scope.spawn(move || {
+                    let store = place.store();
+                    barrier.wait();
+                    block_on(store.adopt(id)).unwrap()
+                })
+            })
+            .collect();
+        adopters.into_iter().filter_map(|adopter| adopter.join().unwrap()).collect()
+    });
+    assert_eq!(claims.iter().map(cyberine_run_store::Claim::epoch).collect::<Vec<_>>(), [2]);
+}
