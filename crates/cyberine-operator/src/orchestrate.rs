@@ -1,6 +1,6 @@
 //! `orchestrate`: starts a run and says how to follow and stop it.
 
-use cyberine_orchestrator::{Plan, SCRIPTED_LABEL};
+use cyberine_orchestrator::{Plan, labelled};
 use cyberine_run_store::Run;
 use cyberine_server::{Background, Progress, ToolResult};
 use cyberine_types::RunId;
@@ -62,11 +62,9 @@ fn envelope(run: RunId, admitted: Option<&Run>) -> Value {
 
 fn detail(run: RunId, plan: Option<&Plan>) -> String {
     let whom = plan.map_or_else(|| "configured providers".to_owned(), names);
-    let scripted =
-        if plan.is_some_and(Plan::is_scripted) { format!("; {SCRIPTED_LABEL}") } else { String::new() };
-    format!(
-        "dispatched to {whom}; poll {INSPECT_RUN}(runId=\"{run}\") or query_runs() for the outcome{scripted}"
-    )
+    let detail =
+        format!("dispatched to {whom}; poll {INSPECT_RUN}(runId=\"{run}\") or query_runs() for the outcome");
+    labelled(detail, plan.is_some_and(Plan::is_scripted))
 }
 
 fn names(plan: &Plan) -> String {

@@ -1,8 +1,7 @@
 //! How a run is shown: the bounded view of `inspect_run` and the whole one of the resource.
 
-use cyberine_orchestrator::SCRIPTED_LABEL;
+use cyberine_orchestrator::{SCRIPTED_LABEL, is_scripted, labelled};
 use cyberine_run_store::{Candidate, Run, Step, Verdict, Vote};
-use cyberine_types::Billing;
 use serde_json::{Map, Value, json};
 
 use crate::bounded::{Budget, cut, fit, size};
@@ -80,7 +79,7 @@ fn frame(run: &Run, budget: Budget, steps: Vec<Value>, truncated: bool) -> Value
     put("runId", json!(run.run_id));
     put("workflowName", json!(cut(&run.workflow_name, budget.line)));
     put("state", json!(run.state.name()));
-    put("detail", json!(cut(&detail(run), budget.line)));
+    put("detail", json!(cut(&labelled(run.detail.clone(), is_scripted(run)), budget.line)));
     put("reason", json!(run.reason.as_deref().map(|reason| cut(reason, budget.line))));
     put("label", if is_scripted(run) { json!(SCRIPTED_LABEL) } else { Value::Null });
     put("task", json!(cut(&run.task, budget.preview)));
@@ -96,19 +95,6 @@ fn frame(run: &Run, budget: Budget, steps: Vec<Value>, truncated: bool) -> Value
     put("resource", json!(uri(run)));
     put("truncated", if truncated { json!(true) } else { Value::Null });
     Value::Object(view)
-}
-
-/// Whether an answer of the run came, or is to come, from a script.
-pub(crate) fn is_scripted(run: &Run) -> bool {
-    let mut candidates = run.steps.iter().flat_map(|step| &step.candidates);
-    candidates.any(|candidate| candidate.billing == Billing::Scripted)
-}
-
-fn detail(run: &Run) -> String {
-    if is_scripted(run) && !run.detail.contains(SCRIPTED_LABEL) {
-        return format!("{}; {SCRIPTED_LABEL}", run.detail);
-    }
-    run.detail.clone()
 }
 
 fn bounded_step(step: &Step, budget: Budget) -> Value {

@@ -25,6 +25,7 @@ mod consensus;
 mod control;
 mod engine;
 mod in_process;
+mod label;
 mod llm_judge;
 mod machine;
 mod plan;
@@ -41,8 +42,8 @@ pub use consensus::{Answer, CONSENSUS, consensus};
 pub use control::{Control, ControlSource, NoControls};
 pub use engine::{Engine, EngineError};
 pub use in_process::InProcessLauncher;
+pub use label::{SCRIPTED_LABEL, is_scripted, labelled};
 pub use llm_judge::LLM_JUDGE;
-pub use machine::SCRIPTED_LABEL;
 pub use plan::{Plan, PlanError, Planned, STEP_ID, STEP_NAME, WORKFLOW, plan};
 pub use reaper::{NoProcesses, Reaper};
 pub use supervisor::{

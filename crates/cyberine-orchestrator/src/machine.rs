@@ -8,13 +8,11 @@ use cyberine_types::{Billing, Usage};
 
 use crate::config::JudgeKind;
 use crate::consensus::{Answer, consensus};
+use crate::label::labelled;
 use crate::llm_judge::{Contender, Juror, LlmJudge, Next, Standing};
 use crate::plan::{STEP_ID, STEP_NAME};
 use crate::text::preview;
 pub(crate) use signals::{Action, Contestant, Effects, Input, Settlement, Setup};
-
-/// Said wherever a run shows itself, once an answer came from a script.
-pub const SCRIPTED_LABEL: &str = "scripted answers, no model was called";
 
 #[derive(Debug)]
 enum Stand {
@@ -358,9 +356,9 @@ impl Machine {
     }
 
     fn settle(&mut self, mut settlement: Settlement, effects: &mut Effects) {
-        if self.setup.contestants.iter().any(|contestant| contestant.billing == Billing::Scripted) {
-            settlement.detail = format!("{}; {SCRIPTED_LABEL}", settlement.detail);
-        }
+        let scripted =
+            self.setup.contestants.iter().any(|contestant| contestant.billing == Billing::Scripted);
+        settlement.detail = labelled(settlement.detail, scripted);
         self.phase = Phase::Over;
         effects.actions.push(Action::Settle(settlement));
     }

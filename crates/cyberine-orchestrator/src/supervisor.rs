@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use cyberine_run_store::{
-    CancelOutcome, Claim, NewRun, ProcessCount, Reserve, RunEvent, RunState, RunStore, StoreError,
-};
+use cyberine_run_store::{CancelOutcome, Claim, NewRun, Reserve, RunEvent, RunState, RunStore, StoreError};
 use cyberine_types::{RunId, Usd};
 use futures_util::future::BoxFuture;
 
+use crate::label::{is_scripted, labelled};
 use crate::plan::{Plan, WORKFLOW};
 use crate::reaper::Reaper;
 
@@ -195,9 +194,14 @@ impl Supervisor {
     }
 
     async fn bury(&self, claim: &Claim, detail: String, reason: &str) -> Result<(), StoreError> {
-        let processes: ProcessCount = self.reaper.reap(claim.run()).await;
-        let settled =
-            RunEvent::Settled { state: RunState::Error, detail, reason: Some(reason.to_owned()), processes };
+        let processes = self.reaper.reap(claim.run()).await;
+        let scripted = self.store.load(claim.run()).await?.is_some_and(|run| is_scripted(&run));
+        let settled = RunEvent::Settled {
+            state: RunState::Error,
+            detail: labelled(detail, scripted),
+            reason: Some(reason.to_owned()),
+            processes,
+        };
         self.store.append(claim, vec![settled]).await.map(drop)
     }
 }

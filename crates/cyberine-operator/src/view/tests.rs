@@ -1,7 +1,7 @@
 use super::*;
 use crate::bounded::MAX_RESULT;
 use cyberine_run_store::{RunState, VerdictOutcome};
-use cyberine_types::{RunId, Timestamp, Usage};
+use cyberine_types::{Billing, RunId, Timestamp, Usage};
 
 fn candidate(id: &str, output: &str) -> Candidate {
     Candidate {

@@ -4,7 +4,7 @@ use cyberine_orchestrator::{
     DispatchError, DispatchRequest, InProcessLauncher, LaunchError, Launcher, NoProcesses, Plan, Supervisor,
 };
 use cyberine_run_store::{CancelOutcome, Claim, Ledger, RunEvent, RunState, RunStore, StoreError};
-use cyberine_types::{Clock, SystemClock, Usd};
+use cyberine_types::{Billing, Clock, SystemClock, Usd};
 use futures_util::future::BoxFuture;
 use tokio::sync::Notify;
 
@@ -109,7 +109,7 @@ async fn a_run_whose_runner_does_not_start_is_settled_and_releases_what_it_held(
 }
 
 /// A run with one finished candidate and one that had begun, whose runner is gone.
-async fn dead_run(stage: &Stage) -> cyberine_types::RunId {
+async fn dead_run(stage: &Stage, billing: Billing) -> cyberine_types::RunId {
     let claim = stage.admit().await;
     let run = claim.run();
     let started = |candidate: &str| RunEvent::CandidateStarted {
@@ -118,7 +118,7 @@ async fn dead_run(stage: &Stage) -> cyberine_types::RunId {
         provider: candidate.into(),
         kind: "fake".into(),
         model: None,
-        billing: cyberine_types::Billing::Metered,
+        billing,
     };
     let done = RunEvent::CandidateDone {
         step: "dispatch".into(),
@@ -138,7 +138,7 @@ async fn a_run_whose_runner_died_is_settled_once_and_keeps_what_was_answered() {
     let a = Fake::says("a", "x");
     let stage = Stage::new(&[&a], &[]);
     let supervisor = supervisor(&stage, Arc::new(NoLauncher));
-    let (one, two) = (dead_run(&stage).await, dead_run(&stage).await);
+    let (one, two) = (dead_run(&stage, Billing::Metered).await, dead_run(&stage, Billing::Metered).await);
     assert!(supervisor.settle_if_dead(one).await.unwrap());
     assert!(!supervisor.settle_if_dead(one).await.unwrap());
     assert_eq!(supervisor.settle_dead_runs().await.unwrap(), [two]);
@@ -171,7 +171,17 @@ async fn cancelling_a_dead_run_settles_it() {
     let a = Fake::says("a", "x");
     let stage = Stage::new(&[&a], &[]);
     let supervisor = supervisor(&stage, Arc::new(NoLauncher));
-    let run = dead_run(&stage).await;
+    let run = dead_run(&stage, Billing::Metered).await;
     let outcome = supervisor.cancel(run, "me@1".into(), None).await.unwrap();
     assert_eq!(outcome, CancelOutcome::AlreadyFinished(RunState::Error));
+}
+
+#[tokio::test]
+async fn a_dead_run_with_scripted_answers_keeps_its_label() {
+    let a = Fake::says("a", "x");
+    let stage = Stage::new(&[&a], &[]);
+    let supervisor = supervisor(&stage, Arc::new(NoLauncher));
+    let run = dead_run(&stage, Billing::Scripted).await;
+    assert!(supervisor.settle_if_dead(run).await.unwrap());
+    assert!(stage.run(run).await.detail.ends_with("; scripted answers, no model was called"));
 }
