@@ -216,7 +216,7 @@ impl ProviderConfig {
         self.variables().into_iter().try_for_each(|(key, variable)| check.variable(key, variable))
     }
 
-    /// The environment variables whose values [`crate::build`] asks for.
+    /// The environment variables whose values [`crate::build()`] asks for.
     #[must_use]
     pub fn required_env(&self) -> Vec<&str> {
         self.variables().into_iter().map(|(_, variable)| variable).collect()

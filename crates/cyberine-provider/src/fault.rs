@@ -108,7 +108,7 @@ pub(crate) fn body_fault(body: &str) -> Fault {
 }
 
 /// The complaint a body states: `{"error": {...}}` or `{"error": "..."}`.
-pub(crate) fn stated_fault(body: &str) -> Option<Fault> {
+fn stated_fault(body: &str) -> Option<Fault> {
     #[derive(Deserialize)]
     struct Body {
         error: Value,
@@ -140,6 +140,17 @@ pub(crate) fn http_fault(
         return TurnError::Protocol { detail };
     }
     Fault { status: Some(status), retry_after, ..body_fault(body) }.classify(quoter)
+}
+
+/// The failure behind a success that is no event stream: the error it states, or a server that does
+/// not speak the wire.
+pub(crate) fn foreign_fault(body: &str, quoter: &Quoter) -> TurnError {
+    match stated_fault(body) {
+        Some(fault) => fault.classify(quoter),
+        None => {
+            TurnError::Protocol { detail: format!("the answer is no event stream: {}", quoter.head(body)) }
+        }
+    }
 }
 
 /// Reads `Retry-After` (RFC 9110, section 10.2.3): seconds or a date, never more than a day.

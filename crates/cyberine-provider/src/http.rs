@@ -58,7 +58,7 @@ async fn exchange(
         return Err(refused(response, endpoint.quoter(), idle).await);
     }
     if is_foreign(&response) {
-        return Err(foreign(response, endpoint.quoter(), idle).await);
+        return Err(fault::foreign_fault(&start_of(response, idle).await, endpoint.quoter()));
     }
     read(response, session, idle, out).await
 }
@@ -103,18 +103,6 @@ fn is_foreign(response: &Response) -> bool {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     matches!(kind.as_str(), "application/json" | "text/html" | "application/xhtml+xml")
-}
-
-/// The failure behind a success that is no event stream: an error object, or a server that does
-/// not speak the wire.
-async fn foreign(response: Response, quoter: &Quoter, idle: Duration) -> TurnError {
-    let body = start_of(response, idle).await;
-    match fault::stated_fault(&body) {
-        Some(fault) => fault.classify(quoter),
-        None => {
-            TurnError::Protocol { detail: format!("the answer is no event stream: {}", quoter.head(&body)) }
-        }
-    }
 }
 
 /// As much of a body as comes in time, at most 64 KiB.

@@ -29,6 +29,8 @@ pub(crate) struct SseDecoder {
 }
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
+/// How much is kept of a line that no event stream would hold.
+const FOREIGN_BYTES: usize = 4096;
 
 impl SseDecoder {
     /// A decoder that refuses a line or an event of more than `limit` bytes.
@@ -114,7 +116,7 @@ impl SseDecoder {
             // A comment, and two fields that only matter to a client that reconnects.
             b"" | b"id" | b"retry" => {}
             _ if self.foreign.is_none() => {
-                let start = &line[..line.len().min(512)];
+                let start = &line[..line.len().min(FOREIGN_BYTES)];
                 self.foreign = Some(String::from_utf8_lossy(start).into_owned());
             }
             _ => {}

@@ -257,9 +257,7 @@ impl MessageParser {
 
     fn cut(&self) -> TurnError {
         match self.sse.foreign() {
-            Some(line) => TurnError::Protocol {
-                detail: format!("the answer is no event stream: {}", self.quoter.head(line)),
-            },
+            Some(line) => crate::fault::foreign_fault(line, &self.quoter),
             None => {
                 TurnError::Cut { detail: format!("`{}` was the last event, not `message_stop`", self.last) }
             }

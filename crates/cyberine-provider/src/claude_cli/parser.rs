@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::lines::LineSplitter;
-use super::result::ResultLine;
+use super::result::{ResultLine, unreachable};
 use crate::cost::Counted;
 use crate::error::TurnError;
 use crate::fault::Fault;
@@ -15,17 +15,24 @@ use crate::wire::{End, Exit, Wire, WireEvent};
 ///
 /// The text of a message comes as deltas, again as a whole `assistant` line, and the last
 /// message's once more in `result`, which decides: where it differs from what was streamed, the
-/// stream is retracted.
+/// stream is retracted. A message that ends at the limit on output is no end: the program has the
+/// model go on in the next, so that the answer is both.
 pub(crate) struct StreamJsonParser {
     lines: LineSplitter,
     quoter: Quoter,
     streamed: String,
     streamed_limit: usize,
+    /// Of what was streamed, so many bytes are of messages that the current one goes on from.
+    kept: usize,
+    /// The last message has ended; whether at the limit on output.
+    ended_at_limit: Option<bool>,
     /// A key pays, by the program's own account.
     keyed: bool,
     scripted: bool,
     seen: usize,
     retry: Option<Fault>,
+    /// What kind of failure the program calls its last message about one.
+    failure: String,
     result: Option<ResultLine>,
 }
 
@@ -37,10 +44,13 @@ impl StreamJsonParser {
             quoter,
             streamed: String::new(),
             streamed_limit: answer_bytes,
+            kept: 0,
+            ended_at_limit: None,
             keyed: false,
             scripted: false,
             seen: 0,
             retry: None,
+            failure: String::new(),
             result: None,
         }
     }
@@ -102,7 +112,16 @@ impl StreamJsonParser {
         match event["type"].as_str() {
             Some("message_start") => {
                 self.retry = None;
+                match self.ended_at_limit.take() {
+                    Some(true) => self.kept = self.streamed.len(),
+                    Some(false) => self.kept = 0,
+                    // The last one broke off; this is the same once more.
+                    None => {}
+                }
                 self.retract(out);
+            }
+            Some("message_delta") => {
+                self.ended_at_limit = event["delta"]["stop_reason"].as_str().map(|why| why == "max_tokens");
             }
             Some("content_block_delta") => {
                 if let Some(text) = event["delta"]["text"].as_str() {
@@ -116,9 +135,11 @@ impl StreamJsonParser {
 
     fn assistant(&mut self, line: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
         if !line["error"].is_null() || line["is_api_error_message"] == true {
+            self.failure = line["error"].as_str().unwrap_or_default().to_owned();
             return Ok(());
         }
         self.retry = None;
+        self.failure.clear();
         let blocks = line["message"]["content"].as_array().map(Vec::as_slice).unwrap_or_default();
         let mut whole = String::new();
         for block in blocks {
@@ -140,14 +161,18 @@ impl StreamJsonParser {
     }
 
     fn result(&mut self, line: &Value, out: &mut Vec<WireEvent>) {
-        let result = ResultLine::read(line);
+        let result = ResultLine::read(line, &self.failure);
         out.push(WireEvent::Usage(Counted {
             tokens: result.tokens,
             reported: result.cost,
             scripted: self.scripted,
             keyed: self.keyed,
         }));
-        if result.is_success() && result.answer != self.streamed {
+        if result.is_structured {
+            self.kept = 0;
+        }
+        let known = result.answer == self.streamed || result.answer == self.streamed[self.kept..];
+        if result.is_success() && !known {
             self.retract(out);
             out.push(WireEvent::Text(result.answer.clone()));
         }
@@ -164,9 +189,12 @@ impl StreamJsonParser {
     }
 
     fn retract(&mut self, out: &mut Vec<WireEvent>) {
-        if !self.streamed.is_empty() {
-            self.streamed.clear();
+        if self.streamed.len() > self.kept {
+            self.streamed.truncate(self.kept);
             out.push(WireEvent::Retract);
+            if !self.streamed.is_empty() {
+                out.push(WireEvent::Text(self.streamed.clone()));
+            }
         }
     }
 
@@ -216,6 +244,10 @@ impl Wire for StreamJsonParser {
     }
 
     fn complaint(&self) -> Option<TurnError> {
-        self.retry.as_ref().map(|fault| fault.classify(&self.quoter))
+        let fault = self.retry.as_ref()?;
+        Some(match fault.status {
+            Some(_) => fault.classify(&self.quoter),
+            None => unreachable("no answer to its requests came".to_owned()),
+        })
     }
 }

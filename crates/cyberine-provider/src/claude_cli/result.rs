@@ -14,6 +14,8 @@ use crate::quote::Quoter;
 pub(super) struct ResultLine {
     /// The answer: the structured one where a schema was asked for, else the text.
     pub(super) answer: String,
+    /// It is the structured one.
+    pub(super) is_structured: bool,
     /// Tokens of the whole session.
     pub(super) tokens: Usage,
     /// `total_cost_usd`.
@@ -26,7 +28,9 @@ pub(super) struct ResultLine {
 }
 
 impl ResultLine {
-    pub(super) fn read(line: &Value) -> Self {
+    /// Reads the line. `failure` is what the program called its last failure: where there was no
+    /// answer with a status, the line itself may not say what kind it was.
+    pub(super) fn read(line: &Value, failure: &str) -> Self {
         let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
         let answer = match &line["structured_output"] {
             Value::Null => text("result"),
@@ -37,6 +41,7 @@ impl ResultLine {
         let message = if said.is_empty() { text("result") } else { said.join("; ") };
         Self {
             answer,
+            is_structured: !line["structured_output"].is_null(),
             tokens: tokens(line),
             cost: line["total_cost_usd"].as_f64().filter(|usd| usd.is_finite()).map(Usd::from_dollars),
             // A line without the member is no success.
@@ -46,7 +51,7 @@ impl ResultLine {
             terminal_reason: text("terminal_reason"),
             fault: Fault {
                 status: line["api_error_status"].as_u64().and_then(|status| u16::try_from(status).ok()),
-                kind: text("api_error_type"),
+                kind: [&text("api_error_type"), &text("api_error"), failure].join(" ").trim().to_owned(),
                 message,
                 retry_after: None,
             },
@@ -68,10 +73,21 @@ impl ResultLine {
             (_, reason) if reason.starts_with("aborted") => TurnError::Cancelled,
             _ if self.stop_reason == "refusal" => TurnError::Refused { detail },
             ("error_max_turns" | "error_max_budget_usd", _) => TurnError::Truncated { detail },
+            _ if self.is_kind("max_output_tokens") => TurnError::Truncated { detail },
+            _ if self.is_kind("connection_failed") => unreachable(detail),
             (_, "prompt_too_long") => TurnError::Rejected { detail },
             _ => self.fault.classify(quoter),
         })
     }
+
+    fn is_kind(&self, kind: &str) -> bool {
+        self.fault.kind.split(' ').any(|word| word == kind)
+    }
+}
+
+/// The program runs, and the service behind it does not answer.
+pub(super) fn unreachable(detail: String) -> TurnError {
+    TurnError::Unreachable { target: "the API that claude uses".to_owned(), detail }
 }
 
 /// `modelUsage` counts every turn of every model; `usage` has been seen to miss one.

@@ -239,8 +239,7 @@ impl ChatParser {
 
     fn cut(&self) -> TurnError {
         if let Some(line) = self.sse.foreign() {
-            let detail = format!("the answer is no event stream: {}", self.quoter.head(line));
-            return TurnError::Protocol { detail };
+            return crate::fault::foreign_fault(line, &self.quoter);
         }
         let seen = match &self.finish_reason {
             Some(reason) => format!("finish_reason `{}`, no `[DONE]`", self.quoter.head(reason)),

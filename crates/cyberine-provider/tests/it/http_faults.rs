@@ -174,7 +174,12 @@ fn a_success_that_is_no_event_stream_is_a_broken_protocol() {
             assert_eq!(taken.code(), "protocol", "{body}: {taken:?}");
         }
         let overloaded = r#"{"error":{"type":"overloaded_error","message":"later"}}"#;
-        assert_eq!(said(200, "Content-Type: application/json\r\n", overloaded).await.code(), "overloaded");
+        for kind in ["application/json", "text/event-stream"] {
+            assert_eq!(
+                said(200, &format!("Content-Type: {kind}\r\n"), overloaded).await.code(),
+                "overloaded"
+            );
+        }
     });
 }
 
