@@ -5,14 +5,12 @@
 ///
 /// Some line readers (JavaScript's among them) break a line at U+2028; terminals take U+009B as
 /// the start of a command.
-#[must_use]
-pub fn escape_line(line: Vec<u8>) -> Vec<u8> {
+pub(crate) fn escape_line(line: Vec<u8>) -> Vec<u8> {
     if line.is_ascii() { line } else { rewrite(&line) }
 }
 
 /// The same for text.
-#[must_use]
-pub fn escape_text(text: &str) -> String {
+pub(crate) fn escape_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

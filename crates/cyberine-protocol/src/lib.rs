@@ -20,8 +20,7 @@ mod session;
 pub mod strict;
 
 pub use encode::ToolListing;
-pub use escape::{escape_line, escape_text};
-pub use jsonrpc::{ErrorKind, RequestId, RpcError};
+pub use jsonrpc::{ErrorKind, RpcError};
 pub use revision::Revision;
 pub use schema::{Schema, SchemaError, Violations};
 pub use session::{

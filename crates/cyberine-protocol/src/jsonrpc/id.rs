@@ -8,7 +8,7 @@ use crate::escape::escape_text;
 /// compares by value: `1`, `1.0` and `1e0` are one id, `1` and `"1"` are two
 /// (2026-07-28, `basic`, "Requests").
 #[derive(Debug, Clone)]
-pub struct RequestId {
+pub(crate) struct RequestId {
     token: Box<str>,
     value: IdValue,
 }
@@ -20,15 +20,13 @@ pub(crate) struct IdValue(Box<str>);
 
 impl RequestId {
     /// Reads a JSON token. `None` where it is neither a string nor an integral number.
-    #[must_use]
-    pub fn from_token(token: &str) -> Option<Self> {
+    pub(crate) fn from_token(token: &str) -> Option<Self> {
         let value = if token.starts_with('"') { text_value(token)? } else { integral(token)? };
         let token = if token.is_ascii() { token.into() } else { escape_text(token).into() };
         Some(Self { token, value: IdValue(value) })
     }
 
     /// An id of this side's own making.
-    #[must_use]
     pub(crate) fn own(serial: u64) -> Self {
         let token = format!("\"cyberine-{serial}\"");
         let value = IdValue(token[..token.len() - 1].into());
@@ -36,8 +34,7 @@ impl RequestId {
     }
 
     /// The JSON token as it was written, safe to put into a line.
-    #[must_use]
-    pub fn token(&self) -> &str {
+    pub(crate) fn token(&self) -> &str {
         &self.token
     }
 

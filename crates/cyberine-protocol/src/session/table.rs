@@ -32,8 +32,9 @@ pub(super) struct Flight {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct BatchKey(u64);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Batch {
+    /// How many answers are missing.
     waiting: usize,
     parts: Vec<Vec<u8>>,
 }
@@ -104,17 +105,19 @@ impl Table {
         self.flights.len() - self.answered
     }
 
-    /// Takes a request in. Its id and token pass to it from an answered request that still had them.
+    /// Takes a request in. Its id and token pass to it from an answered request that still had
+    /// them: what the client says or hears of them now means the new one.
     pub(super) fn open(&mut self, flight: Flight) -> RequestKey {
         let key = RequestKey(self.next());
         self.ids.insert(flight.id.value().clone(), key);
         if let Some(token) = &flight.token
             && let Some(earlier) = self.tokens.insert(token.value().clone(), key)
+            && let Some(earlier) = self.flights.get_mut(&earlier)
         {
-            self.remove(earlier);
+            earlier.token = None;
         }
-        if let Some(batch) = flight.batch {
-            self.batches.entry(batch).or_default().waiting += 1;
+        if let Some(batch) = flight.batch.and_then(|batch| self.batches.get_mut(&batch)) {
+            batch.waiting += 1;
         }
         self.flights.insert(key, flight);
         key
@@ -202,7 +205,7 @@ impl Table {
         taken.into_iter().map(RequestId::own).collect()
     }
 
-    /// Starts a batch, which waits for `begin` itself until [`Self::batch_read`].
+    /// Starts a batch. Until [`Self::batch_read`] its own reading counts as something missing.
     pub(super) fn batch(&mut self) -> BatchKey {
         let batch = BatchKey(self.next());
         self.batches.insert(batch, Batch { waiting: 1, parts: Vec::new() });
@@ -211,7 +214,9 @@ impl Table {
 
     /// Adds an answer that was there at once.
     pub(super) fn batch_part(&mut self, batch: BatchKey, line: Vec<u8>) {
-        self.batches.entry(batch).or_default().parts.push(line);
+        if let Some(batch) = self.batches.get_mut(&batch) {
+            batch.parts.push(line);
+        }
     }
 
     /// Says that all of a batch is read. Gives its answers where none is missing.

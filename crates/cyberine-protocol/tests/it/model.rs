@@ -49,7 +49,7 @@ impl Reference {
     fn open(&mut self, opened: Known) {
         for earlier in &mut self.known {
             if opened.token.is_some() && earlier.token == opened.token {
-                earlier.gone = true;
+                earlier.token = None;
             }
         }
         self.ids.insert(opened.id, self.known.len());

@@ -202,6 +202,9 @@ fn a_token_belongs_to_one_request() {
     let second = opened(&mut session, &call(LEGACY, json!(2), Some(json!("t"))));
     assert_eq!(session.progress(first.key, 1.0, None, ""), None);
     assert!(session.progress(second.key, 1.0, None, "").is_some());
+    // What the first left running can still be cancelled.
+    let effects = cancel(&mut session, &json!(1));
+    assert!(matches!(&effects[..], [Effect::Cancel(key)] if *key == first.key), "{effects:?}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The byte layer: what it lets through, the parser behind it reads the same way.
 
 use std::fmt::Write as _;
+use std::time::{Duration, Instant};
 
 use cyberine_protocol::strict::{FRAME_LIMIT, Limits, StrictError, check};
 use proptest::prelude::*;
@@ -70,6 +71,18 @@ fn duplicates_are_found_in_large_objects_too_and_siblings_are_not_duplicates() {
         "the key `k7` occurs twice in one object"
     );
     assert!(verdict(br#"[{"a":1},{"a":{"a":1}}]"#).is_ok());
+}
+
+#[test]
+fn a_line_full_of_keys_does_not_take_time_by_the_square() {
+    let mut object = String::from("{");
+    for index in 0..100_000 {
+        write!(object, "\"{index:x}\":0,").unwrap();
+    }
+    let start = Instant::now();
+    assert!(verdict(format!("{object}\"last\":0}}").as_bytes()).is_ok());
+    assert_eq!(refused(format!("{object}\"0\":0}}").as_bytes()), "the key `0` occurs twice in one object");
+    assert!(start.elapsed() < Duration::from_secs(20));
 }
 
 #[test]
