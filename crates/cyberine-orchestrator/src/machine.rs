@@ -160,40 +160,16 @@ impl Machine {
     }
 
     fn all_finished(&mut self, effects: &mut Effects) {
-        let (count, quorum) = (self.answers().len(), self.setup.quorum.min(self.stands.len()));
-        if count == 0 {
+        if self.answers().is_empty() {
             let detail = format!("no candidate answered: {}", self.failures());
-            return self
-                .settle(Settlement { state: RunState::Error, detail, reason: Some("no_answer") }, effects);
+            let settlement = Settlement { state: RunState::Error, detail, reason: Some("no_answer") };
+            return self.settle(settlement, effects);
         }
-        let early = if count < quorum {
-            let rationale = format!(
-                "{count} of {} candidates answered, and {quorum} are needed: {}",
-                self.stands.len(),
-                self.failures()
-            );
-            Some((VerdictOutcome::NoQuorum, rationale))
-        } else if count == 1 {
-            Some((VerdictOutcome::Unjudged, "there is one answer, and nothing to compare it with".to_owned()))
-        } else if self.setup.judges.is_empty() {
-            Some((VerdictOutcome::Unjudged, "no judge is configured".to_owned()))
-        } else {
-            None
-        };
-        match early {
+        match self.verdict_without_judging() {
             Some((outcome, rationale)) => {
                 let kind = self.setup.judges.first().map_or("none", |judge| judge.name()).to_owned();
-                self.judged(
-                    Verdict {
-                        kind,
-                        outcome,
-                        winner: None,
-                        rationale,
-                        votes: Vec::new(),
-                        usage: Usage::default(),
-                    },
-                    effects,
-                );
+                let (votes, usage) = (Vec::new(), Usage::default());
+                self.judged(Verdict { kind, outcome, winner: None, rationale, votes, usage }, effects);
                 self.done(effects);
             }
             None => {
@@ -201,6 +177,26 @@ impl Machine {
                 self.judge(effects);
             }
         }
+    }
+
+    /// What comes out where there is nothing to judge, or nobody who could.
+    fn verdict_without_judging(&self) -> Option<(VerdictOutcome, String)> {
+        let (answered, asked) = (self.answers().len(), self.stands.len());
+        let quorum = self.setup.quorum.min(asked);
+        if answered < quorum {
+            let failures = self.failures();
+            let rationale =
+                format!("{answered} of {asked} candidates answered, and {quorum} are needed: {failures}");
+            return Some((VerdictOutcome::NoQuorum, rationale));
+        }
+        let why = if answered == 1 {
+            "there is one answer, and nothing to compare it with"
+        } else if self.setup.judges.is_empty() {
+            "no judge is configured"
+        } else {
+            return None;
+        };
+        Some((VerdictOutcome::Unjudged, why.to_owned()))
     }
 
     /// Lets the judges decide, up to the first that has to ask a model.

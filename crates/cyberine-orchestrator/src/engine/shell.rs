@@ -53,12 +53,12 @@ pub(super) struct Shell<'a> {
     /// Ends every turn.
     kill: CancellationToken,
     kill_by: Option<Instant>,
+    grace: Duration,
 }
 
 impl<'a> Shell<'a> {
     pub(super) fn new(engine: &'a Engine, claim: Claim, plan: &'a Plan, team: Team, order: Order) -> Self {
         let machine = Machine::new(setup(plan, &team));
-        let (kill, kill_by) = (CancellationToken::new(), None);
         Self {
             engine,
             claim,
@@ -68,8 +68,9 @@ impl<'a> Shell<'a> {
             machine,
             turns: FuturesUnordered::new(),
             seats: Vec::new(),
-            kill,
-            kill_by,
+            kill: CancellationToken::new(),
+            kill_by: None,
+            grace: GRACE,
         }
     }
 
@@ -215,7 +216,7 @@ impl<'a> Shell<'a> {
 
     fn kill_turns(&mut self) {
         self.kill.cancel();
-        self.kill_by = Some(Instant::now() + GRACE);
+        self.kill_by = Some(Instant::now() + self.grace);
     }
 
     /// Waits for what is dying, counts what had to be killed and appends the last event.
@@ -254,7 +255,7 @@ impl<'a> Shell<'a> {
     async fn clear(&mut self) -> ProcessCount {
         self.kill.cancel();
         let all_ended = async { while self.turns.next().await.is_some() {} };
-        if tokio::time::timeout(GRACE, all_ended).await.is_err() {
+        if tokio::time::timeout(self.grace, all_ended).await.is_err() {
             tracing::warn!(run = %self.claim.run(), "turns did not end in time and were dropped");
         }
         self.turns.clear();
@@ -350,3 +351,6 @@ async fn sleep_until(instant: Option<Instant>) {
         None => std::future::pending().await,
     }
 }
+
+#[cfg(test)]
+mod tests;
