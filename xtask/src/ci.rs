@@ -32,8 +32,8 @@ const CORE: &[Lane] = &[
 ];
 
 const OUTSIDE: &[Lane] = &[
-    lane("interop node", 300, |limit| script("tests/interop/run", &["node"], limit)),
-    lane("interop python", 300, |limit| script("tests/interop/run", &["python"], limit)),
+    lane("interop node", 300, |limit| script("tests/interop/run", &["node", "all"], limit)),
+    lane("interop python", 300, |limit| script("tests/interop/run", &["python", "all"], limit)),
     lane("real model", 600, |_| crate::demo::real()),
     lane("faults", 1800, |limit| {
         let mut command = proc::cargo();
