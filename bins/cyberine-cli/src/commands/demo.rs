@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cyberine_app::{
-    Environment, Exit, HOME_VARIABLE, Home, ModelServer, Overwrite, Problem, Project, Workplace, discover,
+    DISCOVERY_VARIABLE, Environment, Exit, HOME_VARIABLE, Home, ModelServer, Overwrite, Problem, Project, Workplace, discover,
     write_config,
 };
 use serde_json::json;
@@ -64,7 +64,8 @@ fn stage(cast: &Cast, environment: &Environment, scratch: PathBuf) -> Result<Wor
 async fn cast(args: Demo, environment: &Environment, cwd: PathBuf) -> Result<Cast, Problem> {
     if let Some(base_url) = args.base_url {
         let label = args.label.unwrap_or_else(|| "model server".to_owned());
-        return Ok(of_server(&base_url, &label));
+        let model = model_of(&base_url, environment).await;
+        return Ok(of_server(&base_url, &label, &model));
     }
     if args.scripted.is_none() {
         let found = discover(environment).await?.servers;
@@ -77,23 +78,34 @@ async fn cast(args: Demo, environment: &Environment, cwd: PathBuf) -> Result<Cas
     Ok(of_script(scripted))
 }
 
-/// Three candidates over both wires of one server.
-fn of_server(base_url: &str, label: &str) -> Cast {
+/// Where a server begins, and its address.
+fn root_of(base_url: &str) -> (&str, &str) {
     let root = base_url.trim_end_matches('/').trim_end_matches("/v1");
-    let address = root.trim_start_matches("http://");
-    let openai = |name: &str| entry(name, "openai", &format!("{root}/v1"), "default");
-    let config = [
-        openai("first-openai"),
-        entry("second-anthropic", "anthropic", root, "default"),
-        openai("third-openai"),
-    ];
+    (root, root.trim_start_matches("http://"))
+}
+
+/// The first model a server on loopback lists. One that lists none, or is elsewhere, is asked for
+/// its default.
+async fn model_of(base_url: &str, environment: &Environment) -> String {
+    let (_, address) = root_of(base_url);
+    let found = discover(&environment.clone().with(DISCOVERY_VARIABLE, address)).await;
+    let first = found.ok().and_then(|found| found.servers.into_iter().next()?.models.into_iter().next());
+    first.unwrap_or_else(|| "default".to_owned())
+}
+
+/// Three candidates over both wires of one server.
+fn of_server(base_url: &str, label: &str, model: &str) -> Cast {
+    let (root, address) = root_of(base_url);
+    let openai = |name: &str| entry(name, "openai", &format!("{root}/v1"), model);
+    let config =
+        [openai("first-openai"), entry("second-anthropic", "anthropic", root, model), openai("third-openai")];
     Cast { label: format!("{label} on {address}"), config: config.concat(), scripted: None }
 }
 
 fn entry(name: &str, kind: &str, base_url: &str, model: &str) -> String {
     let text = |value: &str| serde_json::Value::from(value).to_string();
     format!(
-        "[providers.{name}]\nkind = \"{kind}\"\nbase_url = {}\nmodel = {}\nmax_tokens = 256\nbilling = \"free\"\n",
+        "[providers.{name}]\nkind = \"{kind}\"\nbase_url = {}\nmodel = {}\nmax_tokens = 128\nbilling = \"free\"\n",
         text(base_url),
         text(model)
     )
@@ -173,7 +185,7 @@ mod tests {
 
     #[test]
     fn every_cast_is_a_valid_configuration() {
-        let given = of_server("http://127.0.0.1:18101/v1/", "SmolLM2-135M via llama.cpp");
+        let given = of_server("http://127.0.0.1:18101/v1/", "SmolLM2-135M via llama.cpp", "m");
         assert_eq!(given.label, "SmolLM2-135M via llama.cpp on 127.0.0.1:18101");
         assert_eq!(kinds(&given.config), ["openai", "anthropic", "openai"]);
         assert_eq!(kinds(&of_found(&[server(&["a\"b"])]).unwrap().config), ["openai", "openai"]);

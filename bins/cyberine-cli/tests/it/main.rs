@@ -9,3 +9,4 @@ mod configuration;
 mod demo;
 mod orchestrate;
 mod place;
+mod terminal;

@@ -1,11 +1,11 @@
 //! Runs from the command line.
 
-use std::io::Write;
-use std::process::Stdio;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Stdio};
 
 use serde_json::json;
 
-use crate::place::{Place, neighbours, shell, wait_until};
+use crate::place::{Place, Said, neighbours, shell, wait_until};
 
 const ANSWER: &str = "cat > /dev/null; echo 'Final answer: 42'";
 
@@ -46,7 +46,7 @@ fn a_prompt_comes_from_stdin_too() {
         .spawn()
         .unwrap();
     child.stdin.take().unwrap().write_all("from\nstdin é".as_bytes()).unwrap();
-    let said: crate::place::Said = child.wait_with_output().unwrap().into();
+    let said: Said = child.wait_with_output().unwrap().into();
     assert_eq!(said.json()["task"], "from\nstdin é");
 }
 
@@ -78,26 +78,55 @@ fn a_run_left_alone_can_be_cancelled_by_the_beginning_of_its_id() {
 }
 
 #[test]
-fn the_first_interrupt_stops_the_run_and_the_second_leaves_it() {
+fn an_interrupt_asks_the_run_to_stop_and_shows_how_it_ended() {
     neighbours();
-    let place = Place::new();
-    let (begun, gate) = (place.path("begun"), place.path("gate"));
-    // A provider that ignores what asks it to end, so that the run cannot stop before the gate opens.
-    let script = format!(
-        "cat > /dev/null; touch '{}'; while [ ! -e '{}' ]; do sleep 0.02; done",
-        begun.display(),
-        gate.display()
-    );
-    std::fs::create_dir(place.home()).unwrap();
-    crate::place::write_private(&place.home().join("config.toml"), &shell("a", &script));
-    let child =
-        place.command(&["orchestrate", "x"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    wait_until("the provider has begun", || begun.exists());
-    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    let said: crate::place::Said = child.wait_with_output().unwrap().into();
+    let begun = Place::new();
+    let marker = begun.path("begun");
+    let place = Place::with(&shell("a", &format!("cat > /dev/null; touch '{}'; sleep 600", marker.display())));
+    let child = interruptible(&place);
+    wait_until("the provider has begun", || marker.exists());
+    interrupt(&child);
+    let said: Said = child.wait_with_output().unwrap().into();
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(said.out.contains("cancelled") && said.err.contains("asked the run to stop"), "{said:?}");
+}
+
+#[test]
+fn a_second_interrupt_leaves_a_run_that_has_not_stopped_yet() {
+    neighbours();
+    let place = Place::with(&shell("a", "cat > /dev/null; sleep 600"));
+    let mut child = interruptible(&place);
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut first = String::new();
+    out.read_line(&mut first).unwrap();
+    let run = first.trim().trim_start_matches("run ").to_owned();
+    wait_until("the run has begun", || place.run(&["inspect", &run, "--json"]).json()["enginePid"].is_u64());
+    // A runner that stands still cannot stop the run.
+    let runner = place.run(&["inspect", &run, "--json"]).json()["enginePid"].as_i64().unwrap();
+    let runner = rustix::process::Pid::from_raw(i32::try_from(runner).unwrap()).unwrap();
+    rustix::process::kill_process(runner, rustix::process::Signal::STOP).unwrap();
+    interrupt(&child);
+    let mut err = BufReader::new(child.stderr.take().unwrap());
+    let mut asked = String::new();
+    err.read_line(&mut asked).unwrap();
+    assert!(asked.contains("asked the run to stop"), "{asked}");
+    interrupt(&child);
+    let mut left = String::new();
+    err.read_line(&mut left).unwrap();
+    assert!(left.contains("left run") && left.contains(&run), "{left}");
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    rustix::process::kill_process(runner, rustix::process::Signal::CONT).unwrap();
+    let ended = place.run(&["inspect", &run, "--wait", "--json"]).json();
+    assert_eq!(ended["state"], "cancelled");
+}
+
+fn interruptible(place: &Place) -> Child {
+    place.command(&["orchestrate", "x"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn interrupt(child: &Child) {
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
 }
 
 #[test]
