@@ -18,7 +18,7 @@ use crate::jsonrpc::{RequestId, RpcError};
 use crate::model::{ClientCapabilities, ElicitForm, Implementation};
 use crate::revision::Revision;
 use crate::strict::{Limits, StrictError};
-use table::Table;
+use table::{Method, News, Table};
 
 pub use effect::{Answer, AskKey, Effect, Ignored, Inbound, InboundBody, RequestKey};
 
@@ -111,8 +111,9 @@ impl ServerSession {
     /// Closes a request and gives the line to send. `None` where nothing is to be sent: the
     /// request was cancelled, is answered already, or belongs to a batch that is not complete.
     ///
-    /// A request of the `initialize` era whose client wants progress stays known after this, so
-    /// that its progress may go on: call [`end_progress`](Self::end_progress) when it is over.
+    /// A `tools/call` of the `initialize` era whose client wants progress, and which has a result,
+    /// stays known after this, so that its progress may go on: call
+    /// [`end_progress`](Self::end_progress) when it is over. All others are forgotten.
     pub fn finish(&mut self, key: RequestKey, answer: Result<Answer, RpcError>) -> Option<Vec<u8>> {
         let flight = self.table.open_flight(key)?;
         let answer = answer.and_then(|answer| answer::admissible(flight, answer));
@@ -120,7 +121,8 @@ impl ServerSession {
             Ok(answer) => encode::result_line(&flight.id, answer, flight.revision, &self.server_info),
             Err(error) => encode::error_line(Some(&flight.id), error, flight.revision),
         };
-        self.table.answered(key, line)
+        let outlives = answer.is_ok() && flight.method == Method::CallTool;
+        self.table.answered(key, line, if outlives { News::MayFollow } else { News::Over })
     }
 
     /// News of a request. `None` where nothing is to be sent: the client asked for none, the

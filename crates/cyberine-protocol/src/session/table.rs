@@ -16,6 +16,13 @@ pub(super) enum Method {
     ReadResource,
 }
 
+/// Whether a request's work may go on after its answer, and be reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum News {
+    MayFollow,
+    Over,
+}
+
 /// One request in flight, or one whose progress goes on after its answer.
 #[derive(Debug)]
 pub(super) struct Flight {
@@ -138,10 +145,10 @@ impl Table {
     }
 
     /// Marks a request as answered by `line` and gives the line to send, if there is one now.
-    pub(super) fn answered(&mut self, key: RequestKey, line: Vec<u8>) -> Option<Vec<u8>> {
+    pub(super) fn answered(&mut self, key: RequestKey, line: Vec<u8>, news: News) -> Option<Vec<u8>> {
         let flight = self.flights.get_mut(&key)?;
         let batch = flight.batch;
-        if flight.token.is_some() && !flight.revision.is_stateless() {
+        if news == News::MayFollow && flight.token.is_some() && !flight.revision.is_stateless() {
             flight.answered = true;
             self.answered += 1;
         } else {

@@ -192,6 +192,21 @@ fn a_cancel_after_the_reply_ends_what_still_reports() {
 }
 
 #[test]
+fn what_cannot_go_on_is_forgotten_with_its_answer() {
+    let mut session = session_of(LEGACY);
+    let token = json!({ "_meta": { "progressToken": "t" } });
+    let list = opened(&mut session, &request(LEGACY, json!(1), "tools/list", token));
+    finish(&mut session, &list).unwrap();
+    let failed = opened(&mut session, &call(LEGACY, json!(2), Some(json!("u"))));
+    session.finish(failed.key, Err(RpcError::internal("x"))).unwrap();
+    for (inbound, id) in [(list, 1), (failed, 2)] {
+        assert_eq!(session.progress(inbound.key, 1.0, None, ""), None);
+        let effects = cancel(&mut session, &json!(id));
+        assert!(matches!(&effects[..], [Effect::Ignored(Ignored::StrayCancel)]), "{effects:?}");
+    }
+}
+
+#[test]
 fn a_token_belongs_to_one_request() {
     let mut session = session_of(LEGACY);
     let first = opened(&mut session, &call(LEGACY, json!(1), Some(json!("t"))));
