@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cyberine_app::{Interrupts, Problem, Workplace};
+use cyberine_app::{Exit, Interrupts, Problem, Workplace};
 use cyberine_run_store::{Run, RunStore, TickReader};
 use cyberine_types::RunId;
 
@@ -13,14 +13,28 @@ use crate::out::Out;
 /// How long to wait for a change of the run before looking at its fast news and its runner.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// Shows the run until it is over. The first interrupt asks it to stop; the second leaves it.
+/// What an interrupt means to whoever waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnInterrupt {
+    /// The first one asks the run to stop, the second one leaves it.
+    Stop,
+    /// The run is left: it is somebody else's.
+    Leave,
+}
+
+/// Shows the run until it is over.
 ///
 /// # Errors
 /// Where the run cannot be read, or was left while it goes on.
-pub(crate) async fn to_the_end(workplace: &Workplace, id: RunId, out: &Out) -> Result<Run, Problem> {
+pub(crate) async fn to_the_end(
+    workplace: &Workplace,
+    id: RunId,
+    on_interrupt: OnInterrupt,
+    out: &Out,
+) -> Result<Run, Problem> {
     let mut follower = Follower::begin(workplace, id, out).await?;
     let mut interrupts = Interrupts::new();
-    let mut asked = 0;
+    let mut leaves = on_interrupt == OnInterrupt::Leave;
     loop {
         let run = load(workplace, id).await?;
         follower.show(&run);
@@ -31,20 +45,24 @@ pub(crate) async fn to_the_end(workplace: &Workplace, id: RunId, out: &Out) -> R
         tokio::select! {
             () = workplace.store.changed(id, next, PATIENCE) => {}
             () = interrupts.next() => {
-                asked += 1;
-                interrupted(workplace, id, out, asked).await?;
+                if leaves {
+                    return Err(left(id));
+                }
+                ask_to_stop(workplace, id, out).await?;
+                leaves = true;
             }
         }
     }
 }
 
-async fn interrupted(workplace: &Workplace, id: RunId, out: &Out, asked: u32) -> Result<(), Problem> {
-    if asked > 1 {
-        return Err(Problem::new(
-            cyberine_app::Exit::Failed,
-            format!("left run {id}, which goes on until it has stopped; `cyberine inspect {id}` shows it"),
-        ));
-    }
+fn left(id: RunId) -> Problem {
+    Problem::new(
+        Exit::Failed,
+        format!("left run {id}, which goes on; `cyberine inspect {id} --wait` shows how it ends"),
+    )
+}
+
+async fn ask_to_stop(workplace: &Workplace, id: RunId, out: &Out) -> Result<(), Problem> {
     workplace.supervisor.cancel(id, SELF.to_owned(), Some("interrupted at the terminal".to_owned())).await?;
     out.note("asked the run to stop; interrupt again to leave it");
     Ok(())

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cyberine_app::{
-    DISCOVERY_VARIABLE, Environment, Exit, HOME_VARIABLE, Home, ModelServer, Overwrite, Problem, Project, Workplace, discover,
-    write_config,
+    DISCOVERY_VARIABLE, Environment, Exit, HOME_VARIABLE, Home, ModelServer, Overwrite, Problem, Project,
+    Workplace, discover, write_config,
 };
 use serde_json::json;
 
 use crate::args::Demo;
 use crate::commands::{SELF, verdict_on};
-use crate::follow;
+use crate::follow::{self, OnInterrupt};
 use crate::out::{Out, Style};
 use crate::report;
 use crate::scripted::{self, Scripted};
@@ -37,7 +37,7 @@ pub(crate) async fn run(args: Demo, environment: &Arc<Environment>, out: &Out) -
     }
     let workplace = stage(&cast, environment, scratch.path().to_owned())?;
     let dispatched = workplace.dispatch(prompt, SELF.to_owned()).await?;
-    let run = follow::to_the_end(&workplace, dispatched.run, out).await?;
+    let run = follow::to_the_end(&workplace, dispatched.run, OnInterrupt::Stop, out).await?;
     if out.is_json() {
         out.json(&json!({ "provider": cast.label, "run": cyberine_operator::run_view(&run) }));
     } else {

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::args::Orchestrate;
 use crate::commands::{SELF, verdict_on};
-use crate::follow;
+use crate::follow::{self, OnInterrupt};
 use crate::out::{Out, Style};
 use crate::report;
 
@@ -26,7 +26,7 @@ pub(crate) async fn run(args: Orchestrate, workplace: &Workplace, out: &Out) -> 
     if !out.is_json() {
         out.line(format_args!("run {}", out.paint(Style::Strong, dispatched.run)));
     }
-    let run = follow::to_the_end(workplace, dispatched.run, out).await?;
+    let run = follow::to_the_end(workplace, dispatched.run, OnInterrupt::Stop, out).await?;
     if out.is_json() {
         out.json(&cyberine_operator::run_view(&run));
     } else {

@@ -82,7 +82,8 @@ fn an_interrupt_asks_the_run_to_stop_and_shows_how_it_ended() {
     neighbours();
     let begun = Place::new();
     let marker = begun.path("begun");
-    let place = Place::with(&shell("a", &format!("cat > /dev/null; touch '{}'; sleep 600", marker.display())));
+    let place =
+        Place::with(&shell("a", &format!("cat > /dev/null; touch '{}'; sleep 600", marker.display())));
     let child = interruptible(&place);
     wait_until("the provider has begun", || marker.exists());
     interrupt(&child);
@@ -118,6 +119,29 @@ fn a_second_interrupt_leaves_a_run_that_has_not_stopped_yet() {
     rustix::process::kill_process(runner, rustix::process::Signal::CONT).unwrap();
     let ended = place.run(&["inspect", &run, "--wait", "--json"]).json();
     assert_eq!(ended["state"], "cancelled");
+}
+
+#[test]
+fn an_interrupt_of_whoever_only_watches_leaves_the_run_alone() {
+    neighbours();
+    let place =
+        Place::with(&shell("a", "cat > /dev/null; while [ ! -e gate ]; do sleep 0.02; done; echo yes"));
+    let dispatched = place.run(&["orchestrate", "x", "--no-wait", "--json"]).json();
+    let run = dispatched["runId"].as_str().unwrap();
+    let mut watcher = place
+        .command(&["inspect", run, "--wait"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(watcher.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("a: running"), "{line}");
+    interrupt(&watcher);
+    let said: Said = watcher.wait_with_output().unwrap().into();
+    said.refused(1, &["left run", run]);
+    std::fs::write(place.project().join("gate"), "").unwrap();
+    assert_eq!(place.run(&["inspect", run, "--wait", "--json"]).json()["state"], "done");
 }
 
 fn interruptible(place: &Place) -> Child {
