@@ -15,9 +15,12 @@ mod table;
 use std::process::ExitCode;
 
 use clap::Parser;
-use cyberine_app::Environment;
+use cyberine_app::{Environment, Invocation, run_runner};
 
 fn main() -> ExitCode {
+    if let Some(run) = Invocation::runner_of_process() {
+        return run_runner(run);
+    }
     let cli = args::Cli::parse();
     let environment = Environment::read();
     cyberine_app::start_telemetry(&environment);

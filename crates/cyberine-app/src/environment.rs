@@ -50,6 +50,12 @@ impl Environment {
         self.cwd.as_ref()
     }
 
+    /// This program, as the system found it.
+    #[must_use]
+    pub fn program(&self) -> Option<&PathBuf> {
+        self.program.as_ref()
+    }
+
     /// A program that is installed beside this one, whether or not it is there.
     #[must_use]
     pub fn sibling(&self, name: &str) -> Option<PathBuf> {

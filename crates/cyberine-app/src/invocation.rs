@@ -52,6 +52,17 @@ impl Invocation {
         Self::parse(std::env::args_os().skip(1))
     }
 
+    /// The run this process was started to carry out, where its one flag is `--runner`. For
+    /// programs with a command line of their own.
+    #[must_use]
+    pub fn runner_of_process() -> Option<RunId> {
+        let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+        match Self::parse(arguments.iter().cloned()) {
+            Ok(Self::Run(id)) if arguments.len() == 2 => Some(id),
+            _ => None,
+        }
+    }
+
     /// Reads the arguments that follow the program's name.
     ///
     /// # Errors

@@ -16,10 +16,11 @@ use crate::home::Home;
 use crate::problem::chain;
 use crate::team;
 
-/// The program that carries runs out, beside the one that is running.
-const RUNNER: &str = "cyberine-mcp";
+/// Programs that carry a run out when they are started with `--runner`.
+const RUNNERS: [&str; 2] = ["cyberine-mcp", "cyberine"];
 
-/// Starts `cyberine-mcp --runner <run>` for every run, with the run's lock as its standard input.
+/// Starts a runner (`--runner <run>`) for every run, with the run's lock as its standard input:
+/// this program again, where it is one of ours, else the `cyberine-mcp` beside it.
 ///
 /// The runner's environment is the allow-list of every child and the variables the plan's
 /// providers need; the token of the gate is never among them.
@@ -37,9 +38,12 @@ impl ProcessLauncher {
     }
 
     fn program(&self) -> Result<PathBuf, LaunchError> {
-        let program = self.environment.sibling(RUNNER).filter(|path| path.is_file());
-        program.ok_or_else(|| LaunchError {
-            detail: format!("`{RUNNER}` is not installed beside this program; install both in one directory"),
+        let ours =
+            |path: &PathBuf| path.file_stem().is_some_and(|stem| RUNNERS.iter().any(|name| stem == *name));
+        let this = self.environment.program().filter(|path| ours(path) && path.is_file()).cloned();
+        let beside = || self.environment.sibling(RUNNERS[0]).filter(|path| path.is_file());
+        this.or_else(beside).ok_or_else(|| LaunchError {
+            detail: format!("`{}` is not installed beside this program; install it there", RUNNERS[0]),
         })
     }
 

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
-use crate::place::{Place, neighbours, shell, write_private};
+use crate::place::{Place, shell, write_private};
 
 #[test]
 fn every_wrong_configuration_ends_with_its_code_and_what_to_do() {
@@ -56,7 +56,6 @@ fn an_error_is_a_document_too_where_programs_read() {
 
 #[test]
 fn a_project_is_shown_and_trusted_and_its_change_is_noticed() {
-    neighbours();
     let place = Place::new();
     let file = place.project().join("cyberine.toml");
     place.run(&["trust"]).refused(69, &["cyberine init"]);
@@ -143,7 +142,6 @@ fn doctor_tells_what_is_there_and_ends_with_the_code_of_what_is_wrong() {
 
 #[test]
 fn a_lost_database_is_rebuilt_from_the_projects() {
-    neighbours();
     let place = Place::with(&shell("a", "cat > /dev/null; echo yes"));
     let run = place.run(&["orchestrate", "remember me", "--json"]).json()["runId"].clone();
     for name in ["state.db", "state.db-wal", "state.db-shm"] {

@@ -2,6 +2,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::disallowed_methods,
+    clippy::print_stderr,
     reason = "tests stop at the first surprise, and start the program under test as a shell would"
 )]
 
@@ -9,4 +10,5 @@ mod configuration;
 mod demo;
 mod orchestrate;
 mod place;
+mod race;
 mod terminal;

@@ -5,13 +5,12 @@ use std::process::{Child, Stdio};
 
 use serde_json::json;
 
-use crate::place::{Place, Said, neighbours, shell, wait_until};
+use crate::place::{Place, Said, shell, wait_until};
 
 const ANSWER: &str = "cat > /dev/null; echo 'Final answer: 42'";
 
 #[test]
 fn a_run_is_told_line_by_line_and_shown_with_its_winner() {
-    neighbours();
     let place = Place::with(&[shell("a", ANSWER), shell("b", ANSWER), shell("c", "exit 3")].concat());
     let said = place.run(&["orchestrate", "six times seven?"]);
     assert_eq!(said.code, Some(0), "{said:?}");
@@ -23,7 +22,6 @@ fn a_run_is_told_line_by_line_and_shown_with_its_winner() {
 
 #[test]
 fn one_run_has_one_view_whichever_command_shows_it() {
-    neighbours();
     let place = Place::with(&shell("a", ANSWER));
     let ended = place.run(&["orchestrate", "--json", "x"]).json();
     let id = ended["runId"].as_str().unwrap().to_owned();
@@ -37,7 +35,6 @@ fn one_run_has_one_view_whichever_command_shows_it() {
 
 #[test]
 fn a_prompt_comes_from_stdin_too() {
-    neighbours();
     let place = Place::with(&shell("echo", "cat"));
     let mut child = place
         .command(&["orchestrate", "-", "--json"])
@@ -52,7 +49,6 @@ fn a_prompt_comes_from_stdin_too() {
 
 #[test]
 fn a_run_without_an_answer_ends_with_one() {
-    neighbours();
     let place = Place::with(&shell("a", "exit 3"));
     let said = place.run(&["orchestrate", "x", "--json"]);
     let state = said.json()["state"].clone();
@@ -63,7 +59,6 @@ fn a_run_without_an_answer_ends_with_one() {
 
 #[test]
 fn a_run_left_alone_can_be_cancelled_by_the_beginning_of_its_id() {
-    neighbours();
     let place = Place::with(&shell("a", "cat > /dev/null; sleep 600"));
     let said = place.run(&["orchestrate", "x", "--no-wait", "--json"]);
     let dispatched = said.json();
@@ -79,7 +74,6 @@ fn a_run_left_alone_can_be_cancelled_by_the_beginning_of_its_id() {
 
 #[test]
 fn an_interrupt_asks_the_run_to_stop_and_shows_how_it_ended() {
-    neighbours();
     let begun = Place::new();
     let marker = begun.path("begun");
     let place =
@@ -94,7 +88,6 @@ fn an_interrupt_asks_the_run_to_stop_and_shows_how_it_ended() {
 
 #[test]
 fn a_second_interrupt_leaves_a_run_that_has_not_stopped_yet() {
-    neighbours();
     let place = Place::with(&shell("a", "cat > /dev/null; sleep 600"));
     let mut child = interruptible(&place);
     let mut out = BufReader::new(child.stdout.take().unwrap());
@@ -123,7 +116,6 @@ fn a_second_interrupt_leaves_a_run_that_has_not_stopped_yet() {
 
 #[test]
 fn an_interrupt_of_whoever_only_watches_leaves_the_run_alone() {
-    neighbours();
     let place =
         Place::with(&shell("a", "cat > /dev/null; while [ ! -e gate ]; do sleep 0.02; done; echo yes"));
     let dispatched = place.run(&["orchestrate", "x", "--no-wait", "--json"]).json();
@@ -155,7 +147,6 @@ fn interrupt(child: &Child) {
 
 #[test]
 fn what_a_model_says_cannot_drive_the_terminal() {
-    neighbours();
     let place =
         Place::with(&shell("a", "cat > /dev/null; printf '\\033]0;owned\\007\\033[2Jred\\033[31m text\\n'"));
     let said = place.run(&["orchestrate", "x"]);
@@ -165,7 +156,6 @@ fn what_a_model_says_cannot_drive_the_terminal() {
 
 #[test]
 fn a_cap_that_is_reached_is_worth_another_try() {
-    neighbours();
     let config =
         format!("[budget]\ndaily_usd = 1.0\nrun_usd = 1.0\n{}", shell("a", "cat > /dev/null; sleep 600"));
     let place = Place::with(&config);

@@ -5,7 +5,6 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::Once;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -105,22 +104,6 @@ pub(crate) fn write_private(path: &Path, text: &str) {
 /// A provider that runs `script` with a shell.
 pub(crate) fn shell(name: &str, script: &str) -> String {
     format!("[providers.{name}]\nkind = \"command\"\ncommand = [\"sh\", \"-c\", {}]\n", Value::from(script))
-}
-
-/// Builds the programs that are installed beside `cyberine`. Cargo builds the one under test
-/// only, and does nothing here where the others are there already.
-pub(crate) fn neighbours() {
-    static BUILT: Once = Once::new();
-    BUILT.call_once(|| {
-        let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "-p", "cyberine-mcp", "-p", "cyberine-scripted-llm"]);
-        let beside = Path::new(env!("CARGO_BIN_EXE_cyberine")).parent().unwrap();
-        build.env("CARGO_TARGET_DIR", beside.parent().unwrap());
-        if !cfg!(debug_assertions) {
-            build.arg("--release");
-        }
-        assert!(build.status().unwrap().success());
-    });
 }
 
 pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::place::{Place, neighbours, shell};
+use crate::place::{Place, shell};
 
 /// What `arguments` prints on a terminal, which `script` of util-linux provides; `None`, said
 /// plainly, where it is not installed.
@@ -25,7 +25,6 @@ fn on_terminal(place: &Place, arguments: &str, no_color: Option<&str>) -> Option
 
 #[test]
 fn a_run_is_drawn_over_and_over_in_colours() {
-    neighbours();
     let answer = "cat > /dev/null; echo yes";
     let place = Place::with(&[shell("a", answer), shell("b", answer)].concat());
     let Some(shown) = on_terminal(&place, "orchestrate x", None) else { return };
