@@ -107,7 +107,7 @@ pub(crate) fn shell(name: &str, script: &str) -> String {
 }
 
 pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let until = Instant::now() + Duration::from_secs(30);
+    let until = Instant::now() + Duration::from_secs(60);
     while !holds() {
         assert!(Instant::now() < until, "still waiting until {what}");
         std::thread::park_timeout(Duration::from_millis(10));
