@@ -17,16 +17,22 @@ pub(crate) fn call(body: &Value) -> Result<Call, &'static str> {
         .as_array()
         .filter(|list| !list.is_empty())
         .ok_or("messages: at least one message is required")?;
-    if said_by(messages, &["user", "assistant"]).count() != messages.len() {
-        return Err("messages: the role of a message is \"user\" or \"assistant\"");
+    // Newer models also take system messages, and Claude Code sends them, but never as the first.
+    let roles = ["user", "assistant", "system"];
+    if said_by(messages, &roles).count() != messages.len() || messages[0]["role"] == "system" {
+        return Err(
+            "messages: the role of a message is \"user\" or \"assistant\"; \"system\" is not the first",
+        );
     }
     let choice = &body["tool_choice"];
     let forced = choice["name"].as_str().filter(|_| choice["type"] == "tool");
     let (user, shown) = user_texts(messages);
+    let own = std::iter::once(text_of(&body["system"])).filter(|text| !text.is_empty());
+    let system = own.chain(said_by(messages, &["system"])).collect::<Vec<_>>().join("\n\n");
     Ok(Call {
         wire: Wire::Anthropic,
         model: scripted_id(model),
-        system: text_of(&body["system"]),
+        system,
         user,
         shown,
         stream: body["stream"].as_bool().unwrap_or(false),
@@ -224,6 +230,16 @@ mod tests {
             ..Call::program("scripted/south".into(), "hi".into())
         };
         assert_eq!(call(&body), Ok(expected));
+    }
+
+    #[test]
+    fn a_system_message_may_follow_the_users() {
+        let body = json!({
+            "model": "m", "max_tokens": 1, "system": "be brief",
+            "messages": [{"role": "user", "content": "hi"}, {"role": "system", "content": "it is noon"}],
+        });
+        let call = call(&body).unwrap();
+        assert_eq!((call.system.as_str(), call.user.as_str()), ("be brief\n\nit is noon", "hi"));
     }
 
     #[test]
