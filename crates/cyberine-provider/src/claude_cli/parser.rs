@@ -112,13 +112,7 @@ impl StreamJsonParser {
         match event["type"].as_str() {
             Some("message_start") => {
                 self.retry = None;
-                match self.ended_at_limit.take() {
-                    Some(true) => self.kept = self.streamed.len(),
-                    Some(false) => self.kept = 0,
-                    // The last one broke off; this is the same once more.
-                    None => {}
-                }
-                self.retract(out);
+                self.begin(out);
             }
             Some("message_delta") => {
                 self.ended_at_limit = event["delta"]["stop_reason"].as_str().map(|why| why == "max_tokens");
@@ -156,7 +150,7 @@ impl StreamJsonParser {
         if whole.is_empty() || self.streamed.ends_with(&whole) {
             return Ok(());
         }
-        self.retract(out);
+        self.begin(out);
         self.text(&whole, out)
     }
 
@@ -188,6 +182,18 @@ impl StreamJsonParser {
         Ok(())
     }
 
+    /// A message begins: another one, the rest of the last, or the last once more.
+    fn begin(&mut self, out: &mut Vec<WireEvent>) {
+        match self.ended_at_limit.take() {
+            Some(true) => self.kept = self.streamed.len(),
+            Some(false) => self.kept = 0,
+            // The last one broke off.
+            None => {}
+        }
+        self.retract(out);
+    }
+
+    /// Takes back what the current message has said.
     fn retract(&mut self, out: &mut Vec<WireEvent>) {
         if self.streamed.len() > self.kept {
             self.streamed.truncate(self.kept);

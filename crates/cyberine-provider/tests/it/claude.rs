@@ -114,6 +114,65 @@ fn a_result_counts_although_the_program_never_ends() {
     assert_eq!((taken.code(), taken.text.as_str()), ("ok", "Hello"));
 }
 
+/// What it says of a failure of which no status tells, and the result that follows.
+fn failed(error: &str, result: &str) -> Taken {
+    let message = format!(
+        r#"{{"type":"assistant","message":{{"content":[{{"type":"text","text":"It failed"}}]}},"error":"{error}","is_api_error_message":true}}"#
+    );
+    let result = format!(
+        r#"{{"type":"result","subtype":"success","is_error":true,"api_error_status":null,"result":"It failed"{result}}}"#
+    );
+    run(&[INIT, &message, &result], "exit 1")
+}
+
+#[test]
+fn a_failure_without_a_status_is_known_by_its_kind() {
+    assert_eq!(failed("authentication_failed", "").error(), "the provider refused the credential: It failed");
+    let lost = failed("server_error", r#","api_error":"connection_failed""#);
+    assert_eq!(lost.error(), "`the API that claude uses` could not be reached: It failed");
+    assert_eq!(failed("max_output_tokens", "").code(), "truncated");
+    assert_eq!(failed("unknown", "").code(), "rejected");
+}
+
+#[test]
+fn retries_that_no_answer_came_to_are_a_service_out_of_reach() {
+    let unanswered =
+        r#"{"type":"system","subtype":"api_retry","attempt":1,"error_status":null,"error":"unknown"}"#;
+    assert_eq!(run(&[INIT, unanswered], "exit 1").code(), "unreachable");
+}
+
+fn event(event: &str) -> String {
+    format!(r#"{{"type":"stream_event","event":{event}}}"#)
+}
+
+fn says(text: &str) -> String {
+    event(&format!(r#"{{"type":"content_block_delta","delta":{{"type":"text_delta","text":"{text}"}}}}"#))
+}
+
+#[test]
+fn an_answer_that_goes_on_in_the_next_message_is_both() {
+    let start = event(r#"{"type":"message_start"}"#);
+    let end = |why: &str| event(&format!(r#"{{"type":"message_delta","delta":{{"stop_reason":"{why}"}}}}"#));
+    let result = RESULT.replace("Hello", "the end");
+    let (first, last) = (says("begun, "), says("the end"));
+    let taken = run(&[&start, &first, &end("max_tokens"), &start, &last, &end("end_turn"), &result], "");
+    assert_eq!((taken.code(), taken.text.as_str()), ("ok", "begun, the end"));
+    // A second half that breaks off is said again, also without a stream, and the first is kept.
+    let broken = says("bro");
+    let whole = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"the end"}]}}"#;
+    for again in [vec![start.as_str(), &last], vec![whole]] {
+        let begun = [start.as_str(), &first, &end("max_tokens"), &start, &broken].map(str::to_owned);
+        let lines: Vec<&str> =
+            begun.iter().map(String::as_str).chain(again).chain([result.as_str()]).collect();
+        assert_eq!(run(&lines, "").text, "begun, the end");
+    }
+    let taken = run(&[&start, &first, &end("max_tokens"), whole, &result], "");
+    assert_eq!(taken.text, "begun, the end");
+    // A message after one that ended by itself is another.
+    let taken = run(&[&start, &first, &end("tool_use"), &start, &last, &end("end_turn"), &result], "");
+    assert_eq!(taken.text, "the end");
+}
+
 #[test]
 fn without_a_result_nothing_is_an_answer() {
     assert_eq!(run(&[INIT, DELTA], "exit 0").code(), "cut");
