@@ -30,15 +30,22 @@ pub struct ClientInfo {
 }
 
 impl ClientInfo {
-    /// `name@version`, with control characters removed and each part cut to 128 characters, so
-    /// that a name cannot break a log line or fill a record.
+    /// `name@version`, without characters that are not seen and each part cut to 128 characters,
+    /// so that a name can neither break a log line, nor fill a record, nor pass for another.
     #[must_use]
     pub fn label(&self) -> String {
         fn part(text: &str) -> String {
-            text.chars().filter(|c| !c.is_control()).take(128).collect()
+            text.chars().filter(|c| !c.is_control() && !is_invisible(*c)).take(128).collect()
         }
         format!("{}@{}", part(&self.name), part(&self.version))
     }
+}
+
+/// Zero-width characters, directional controls (Unicode TR 9) and tags: they change how the text
+/// around them looks.
+const fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// One request's caller: the transport's principal beside the client's own description.
@@ -74,6 +81,12 @@ mod tests {
         let label = info.label();
         assert!(!label.chars().any(char::is_control), "{label}");
         assert!(label.starts_with("ab[31mxxx") && label.ends_with("@1") && label.len() < 140, "{label}");
+    }
+
+    #[test]
+    fn a_label_hides_nothing() {
+        let info = ClientInfo { name: "a\u{202e}b\u{200b}c\u{e0041}".into(), version: "1".into() };
+        assert_eq!(info.label(), "abc@1");
     }
 
     #[test]

@@ -88,7 +88,12 @@ mod tests {
     fn a_sum_starts_from_nothing_and_keeps_the_weaker_basis() {
         let scripted = Usage { input: 3, output: 4, basis: CostBasis::Scripted, ..Usage::default() };
         assert_eq!(Usage::default().plus(&scripted), scripted);
-        let reported = Usage { input: 1, usd: Some(Usd::from_micros(5)), basis: CostBasis::Reported, ..Usage::default() };
+        let reported = Usage {
+            input: 1,
+            usd: Some(Usd::from_micros(5)),
+            basis: CostBasis::Reported,
+            ..Usage::default()
+        };
         let unknown = Usage { input: 1, ..Usage::default() };
         let sum = reported.plus(&unknown);
         assert_eq!((sum.tokens(), sum.usd, sum.basis), (2, Some(Usd::from_micros(5)), CostBasis::Unknown));
