@@ -73,10 +73,15 @@ print(*[hide(clear == "clear") for clear in sys.argv[1:]], flush=True)
 time.sleep(1000)
 "#;
 
+/// A mark that no other process of the machine carries: the search for marks goes everywhere.
+fn own_mark() -> String {
+    format!("subreaper-{}", std::process::id())
+}
+
 fn hiding(how: &[&str]) -> Spawn {
     let mut spawn = python(HIDE);
     spawn.args.extend(how.iter().map(OsString::from));
-    spawn.environment = spawn.environment.marked("subreaper-test");
+    spawn.environment = spawn.environment.marked(&own_mark());
     spawn.grace = Duration::from_millis(50);
     spawn
 }
@@ -101,15 +106,15 @@ fn subreaper() {
         eventually("its environment is cleared", || runs_sleep(cleared)).await;
         child.kill_tree().await;
         assert!(!is_gone(cleared), "nothing links it to the child");
-        let report = kill_below("subreaper-test", Duration::from_secs(5));
+        let report = kill_below(&own_mark(), Duration::from_secs(5));
         assert_eq!(report, KillReport { killed: 3, left: 0 });
         assert!([cleared, sibling_hidden].into_iter().all(is_reaped));
-        assert_eq!(find_marked("subreaper-test"), []);
+        assert_eq!(find_marked(&own_mark()), []);
 
         // A child of ours that ended is for its owner to reap, whoever reaps adopted ones.
         let mut short = start(script("exit 3"));
         eventually("it ended", || is_gone(short.pid().unwrap())).await;
-        assert_eq!(kill_below("subreaper-test", Duration::from_secs(5)), KillReport::default());
+        assert_eq!(kill_below(&own_mark(), Duration::from_secs(5)), KillReport::default());
         assert_eq!(short.finish().await.unwrap().status.code(), Some(3));
     });
 }
@@ -125,7 +130,9 @@ fn numbers(line: &str) -> Vec<u32> {
 /// Carries the mark it kills by, as a server does that was started by a tool of the run.
 fn kill_its_own_mark() {
     let run = std::env::var("CYBERINE_RUN").unwrap();
-    let mut sleeper = Command::new("sleep").arg("1000").spawn().unwrap();
+    // The one who waits for the output of this process must not wait for the sleeper's.
+    let quiet = || std::process::Stdio::null();
+    let mut sleeper = Command::new("sleep").arg("1000").stdout(quiet()).stderr(quiet()).spawn().unwrap();
     let found: Vec<u32> = find_marked(&run).iter().map(|process| process.pid()).collect();
     assert!(found == [sleeper.id()], "{found:?}");
     assert_eq!(kill_marked(&run, Duration::from_secs(5)), KillReport { killed: 1, left: 0 });

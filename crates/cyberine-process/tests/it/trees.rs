@@ -64,7 +64,7 @@ fn a_dropped_child_takes_its_group_and_its_sessions_with_it() {
 #[test]
 fn killing_one_child_of_a_run_spares_the_others() {
     let sleeper = || {
-        let environment = environment().marked("siblings");
+        let environment = environment().marked(&format!("siblings-{}", std::process::id()));
         Spawn { args: vec!["1000".into()], ..Spawn::new("sleep", environment, "/") }
     };
     block_on(async {
@@ -111,5 +111,6 @@ fn a_kernel_without_process_descriptors_is_served_too() {
 
 #[test]
 fn who_kills_by_its_own_mark_survives() {
-    helper::run("kill its own mark", &[("CYBERINE_RUN", "own-mark-test")]);
+    let mark = format!("own-mark-{}", std::process::id());
+    helper::run("kill its own mark", &[("CYBERINE_RUN", &mark)]);
 }
