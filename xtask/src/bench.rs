@@ -69,7 +69,7 @@ fn build() -> Result<Vec<Subject>> {
     ]);
     command.args(["--bins", "--examples"]);
     proc::run(&mut command, Duration::from_secs(1500))?;
-    let bins = proc::root().join("target/release");
+    let bins = proc::bin_dir()?.parent().map(|target| target.join("release")).unwrap_or_default();
     Ok(vec![
         Subject::new("floor", bins.join("xtask"), Some("floor"))?,
         Subject::new("rail", bins.join("examples/fixture_server"), None)?,

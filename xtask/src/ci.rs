@@ -32,6 +32,7 @@ const CORE: &[Lane] = &[
 ];
 
 const OUTSIDE: &[Lane] = &[
+    lane("claude cli", 300, |limit| script("tests/cli/run", &["all"], limit)),
     lane("interop node", 300, |limit| script("tests/interop/run", &["node", "all"], limit)),
     lane("interop python", 300, |limit| script("tests/interop/run", &["python", "all"], limit)),
     lane("real model", 600, |_| crate::demo::real()),
