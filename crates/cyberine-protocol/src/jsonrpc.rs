@@ -7,6 +7,6 @@ mod tokens;
 
 pub(crate) use error::excerpt;
 pub use error::{ErrorKind, RpcError};
-pub(crate) use id::{IdValue, RequestId};
-pub(crate) use incoming::{Incoming, classify};
+pub(crate) use id::{ID_LIMIT, IdValue, RequestId};
+pub(crate) use incoming::{Incoming, Malformed, classify};
 pub(crate) use tokens::{elements, members, text};

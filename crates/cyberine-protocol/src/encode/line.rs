@@ -37,15 +37,6 @@ pub(crate) fn empty_line(id: &RequestId) -> Vec<u8> {
     })
 }
 
-/// One line of the responses to a batch.
-pub(crate) fn batch_line(parts: &[Vec<u8>]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(parts.iter().map(|part| part.len() + 1).sum::<usize>() + 1);
-    out.push(b'[');
-    out.extend_from_slice(&parts.join(&b','));
-    out.push(b']');
-    out
-}
-
 /// `notifications/progress`. The text goes out from 2025-03-26.
 pub(crate) fn progress_line(
     token: &RequestId,

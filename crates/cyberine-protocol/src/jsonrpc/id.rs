@@ -2,6 +2,10 @@ use std::fmt;
 
 use crate::escape::escape_text;
 
+/// The longest id or progress token, in bytes as it is written: each is kept several times as long
+/// as its request is in flight.
+pub(crate) const ID_LIMIT: usize = 1024;
+
 /// A request id or a progress token: a string or an integral number.
 ///
 /// It keeps the JSON token it was written with, so that an answer echoes `1.0` as `1.0`, and
@@ -19,8 +23,12 @@ pub(crate) struct RequestId {
 pub(crate) struct IdValue(Box<str>);
 
 impl RequestId {
-    /// Reads a JSON token. `None` where it is neither a string nor an integral number.
+    /// Reads a JSON token. `None` where it is neither a string nor an integral number, or is longer
+    /// than [`ID_LIMIT`].
     pub(crate) fn from_token(token: &str) -> Option<Self> {
+        if token.len() > ID_LIMIT {
+            return None;
+        }
         let value = if token.starts_with('"') { text_value(token)? } else { integral(token)? };
         let token = if token.is_ascii() { token.into() } else { escape_text(token).into() };
         Some(Self { token, value: IdValue(value) })
@@ -124,6 +132,15 @@ mod tests {
     fn what_is_neither_text_nor_integral_is_no_id() {
         for token in ["1.5", "15e-1", "true", "null", "{}", "[]", "1e-9", "1e9999999999999999999"] {
             assert!(RequestId::from_token(token).is_none(), "{token}");
+        }
+    }
+
+    #[test]
+    fn an_id_longer_than_the_limit_is_none() {
+        let quoted = |length: usize| format!("\"{}\"", "i".repeat(length - 2));
+        assert_eq!(id(&quoted(ID_LIMIT)).token().len(), ID_LIMIT);
+        for token in [quoted(ID_LIMIT + 1), "1".repeat(ID_LIMIT + 1), format!("1.{}", "0".repeat(ID_LIMIT))] {
+            assert!(RequestId::from_token(&token).is_none(), "{} bytes", token.len());
         }
     }
 

@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
-use super::RequestId;
 use super::tokens::{members, text};
+use super::{ID_LIMIT, RequestId};
 
 /// One message as JSON-RPC sorts them. Parameters stay unread.
 #[derive(Debug)]
@@ -70,6 +70,7 @@ pub(crate) fn classify(json: &str) -> Result<Incoming<'_>, Malformed> {
     let id = match envelope.id {
         None => None,
         Some("null") if envelope.error.is_some() && envelope.method.is_none() => None,
+        Some(token) if token.len() > ID_LIMIT => return Err(bare("`id` must be 1024 bytes long at most")),
         Some(token) => Some(
             RequestId::from_token(token)
                 .ok_or_else(|| bare("`id` must be a string or an integral number"))?,

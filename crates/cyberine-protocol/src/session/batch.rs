@@ -3,15 +3,16 @@ use std::collections::HashSet;
 use super::ServerSession;
 use super::effect::Effect;
 use super::receive::{self, Served};
-use crate::jsonrpc::{Incoming, RpcError, classify, elements};
+use super::table::BatchKey;
+use crate::jsonrpc::{IdValue, Incoming, Malformed, RequestId, RpcError, classify, elements};
 
 /// The most messages in one batch: each is served at once, so their number is bounded.
 const BATCH_LIMIT: usize = 256;
 
-/// Takes an array of messages (2025-03-26, `basic`, "Batching"). It is refused whole, before any
-/// of it is served, unless every part is a message with an id of its own.
+/// Takes an array of messages (2025-03-26, `basic`, "Batching"). Every part is served or refused
+/// by itself, and what is no message has its error among the answers (JSON-RPC 2.0, section 6).
 pub(super) fn receive(session: &mut ServerSession, json: &str, effects: &mut Vec<Effect>) {
-    let parts = match read(session, json) {
+    let parts = match parts(session, json) {
         Ok(parts) => parts,
         Err(reason) => {
             effects.push(Effect::Send(session.refusal(None, &RpcError::invalid_request(reason))));
@@ -19,48 +20,69 @@ pub(super) fn receive(session: &mut ServerSession, json: &str, effects: &mut Vec
         }
     };
     let batch = session.table.batch();
-    for part in parts {
-        match part {
-            Incoming::Request { id, method, params } => {
-                match receive::request(session, &id, &method, params, Some(batch)) {
-                    Ok(Served::Line(line)) => session.table.batch_part(batch, line),
+    let mut ids = HashSet::new();
+    for (at, part) in parts.into_iter().enumerate() {
+        match classify(part) {
+            Ok(Incoming::Request { id, method, params }) => {
+                match request(session, &mut ids, &id, &method, params, batch) {
+                    Ok(Served::Line(line)) => session.table.batch_part(batch, &line),
                     Ok(Served::Open(inbound)) => effects.push(Effect::Request(inbound)),
-                    Err(error) => {
-                        let line = session.refusal(Some(&id), &error);
-                        session.table.batch_part(batch, line);
-                    }
+                    Err(Refused { id, error }) => refuse(session, batch, id, &error),
                 }
             }
-            Incoming::Notification { method, params } => {
+            Ok(Incoming::Notification { method, params }) => {
                 receive::notification(session, &method, params, effects)
             }
-            Incoming::Response { id, answer } => receive::response(session, id.as_ref(), answer, effects),
+            Ok(Incoming::Response { id, answer }) => receive::response(session, id.as_ref(), answer, effects),
+            Err(Malformed { id, reason }) => {
+                let id = id.as_ref().filter(|id| ids.insert(id.value().clone()));
+                let reason = format!("in part {} of the batch, {reason}", at + 1);
+                refuse(session, batch, id, &RpcError::invalid_request(reason));
+            }
         }
     }
     effects.extend(session.table.batch_read(batch).map(Effect::Send));
 }
 
-fn read<'a>(session: &ServerSession, json: &'a str) -> Result<Vec<Incoming<'a>>, String> {
+/// A request that is not served, with its id where that is its own.
+struct Refused<'a> {
+    id: Option<&'a RequestId>,
+    error: RpcError,
+}
+
+fn request<'a>(
+    session: &mut ServerSession,
+    ids: &mut HashSet<IdValue>,
+    id: &'a RequestId,
+    method: &str,
+    params: Option<&str>,
+    batch: BatchKey,
+) -> Result<Served, Refused<'a>> {
+    // Two answers with one id in one array could not be told apart.
+    if !ids.insert(id.value().clone()) {
+        let error = RpcError::invalid_request("two parts of the batch have one id; give each its own");
+        return Err(Refused { id: None, error });
+    }
+    if method == "initialize" {
+        let error = RpcError::invalid_request("`initialize` must not be part of a batch");
+        return Err(Refused { id: Some(id), error });
+    }
+    receive::request(session, id, method, params, Some(batch))
+        .map_err(|error| Refused { id: Some(id), error })
+}
+
+fn refuse(session: &mut ServerSession, batch: BatchKey, id: Option<&RequestId>, error: &RpcError) {
+    let line = session.refusal(id, error);
+    session.table.batch_part(batch, &line);
+}
+
+fn parts<'a>(session: &ServerSession, json: &'a str) -> Result<Vec<&'a str>, String> {
     if !session.client.as_ref().is_some_and(|client| client.revision.has_batches()) {
         return Err("an array is a message in revision 2025-03-26 only; send its parts one by one".to_owned());
     }
-    let parts: Vec<&str> = elements(json).collect();
+    let parts: Vec<&str> = elements(json).take(BATCH_LIMIT + 1).collect();
     if parts.is_empty() || parts.len() > BATCH_LIMIT {
-        return Err(format!("a batch has 1 to {BATCH_LIMIT} messages, this one {}", parts.len()));
+        return Err(format!("a batch has 1 to {BATCH_LIMIT} messages"));
     }
-    let mut ids = HashSet::new();
-    let mut messages = Vec::with_capacity(parts.len());
-    for part in parts {
-        let message = classify(part).map_err(|malformed| format!("in the batch, {}", malformed.reason))?;
-        if let Incoming::Request { id, method, .. } = &message {
-            if method == "initialize" {
-                return Err("`initialize` must not be part of a batch".to_owned());
-            }
-            if session.table.is_open(id) || !ids.insert(id.value().clone()) {
-                return Err(format!("the id {id} is in use by another request; give each its own"));
-            }
-        }
-        messages.push(message);
-    }
-    Ok(messages)
+    Ok(parts)
 }

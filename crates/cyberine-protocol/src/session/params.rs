@@ -15,6 +15,9 @@ const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
+/// The longest name and the longest version of a client that are kept, in bytes.
+const CLIENT_LIMIT: usize = 1024;
+
 /// The parameters of every method served here, unread: one pass finds where each member is.
 #[derive(Default)]
 pub(super) struct Params<'a> {
@@ -88,6 +91,16 @@ fn capabilities(token: &str, name: &str) -> Result<ClientCapabilities, RpcError>
     })
 }
 
+/// Who the client says it is. Every request in flight keeps it, so what is too long is cut.
+fn client_info(raw: &str, name: &str) -> Result<ClientInfo, RpcError> {
+    let mut info: ClientInfo = object(raw, name)?;
+    for text in [&mut info.name, &mut info.version] {
+        text.truncate(text.floor_char_boundary(CLIENT_LIMIT));
+        text.shrink_to_fit();
+    }
+    Ok(info)
+}
+
 impl<'a> Params<'a> {
     pub(super) fn read(params: Option<&'a str>) -> Result<Self, RpcError> {
         let mut read = Self::default();
@@ -136,7 +149,7 @@ impl<'a> Params<'a> {
         Ok(Initialize {
             version: string(version, "protocolVersion")?,
             capabilities: capabilities(declared, "capabilities")?,
-            info: object(info, "clientInfo")?,
+            info: client_info(info, "clientInfo")?,
         })
     }
 
@@ -201,7 +214,7 @@ impl<'a> Meta<'a> {
     }
 
     pub(super) fn client(&self) -> Result<Option<ClientInfo>, RpcError> {
-        self.client.map(|raw| object(raw, CLIENT_INFO)).transpose()
+        self.client.map(|raw| client_info(raw, CLIENT_INFO)).transpose()
     }
 
     pub(super) fn log_level(&self) -> Result<Option<LogLevel>, RpcError> {
@@ -213,6 +226,7 @@ impl<'a> Meta<'a> {
     pub(super) fn progress_token(&self) -> Result<Option<RequestId>, RpcError> {
         let Some(raw) = self.progress_token else { return Ok(None) };
         let token = RequestId::from_token(raw);
-        token.map(Some).ok_or_else(|| invalid("progressToken", "a string or an integral number"))
+        let what = "a string or an integral number, of 1024 bytes at most";
+        token.map(Some).ok_or_else(|| invalid("progressToken", what))
     }
 }

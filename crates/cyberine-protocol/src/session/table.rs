@@ -1,10 +1,14 @@
 use std::collections::HashMap;
 
 use super::effect::{AskKey, RequestKey};
-use crate::encode::batch_line;
-use crate::jsonrpc::{IdValue, RequestId};
+use crate::encode::error_line;
+use crate::jsonrpc::{IdValue, RequestId, RpcError};
 use crate::model::ClientCapabilities;
 use crate::revision::Revision;
+
+/// The most bytes of answers that wait in open batches, all together. An answer that finds no room
+/// is left out, and an error says so in its place.
+const BATCHED_LIMIT: usize = 8 * 1024 * 1024;
 
 /// The methods whose requests stay in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +47,25 @@ pub(super) struct BatchKey(u64);
 struct Batch {
     /// How many answers are missing.
     waiting: usize,
-    parts: Vec<Vec<u8>>,
+    /// The array as far as it is known, without its end; empty where no answer is there.
+    line: Vec<u8>,
+}
+
+impl Batch {
+    /// Adds an answer, and tells by how many bytes the array has grown.
+    fn push(&mut self, part: &[u8]) -> usize {
+        self.line.push(if self.line.is_empty() { b'[' } else { b',' });
+        self.line.extend_from_slice(part);
+        part.len() + 1
+    }
+}
+
+/// What stands in the place of an answer that the batches have no room for.
+fn left_out(flight: &Flight) -> Vec<u8> {
+    let message = format!(
+        "the answers that wait in batches would be longer than {BATCHED_LIMIT} bytes; send this request by itself"
+    );
+    error_line(Some(&flight.id), &RpcError::internal(message), flight.revision)
 }
 
 #[derive(Debug)]
@@ -61,6 +83,8 @@ pub(super) struct Table {
     tokens: HashMap<IdValue, RequestKey>,
     batches: HashMap<BatchKey, Batch>,
     asks: HashMap<IdValue, Ask>,
+    /// The bytes of answers that wait in open batches.
+    batched: usize,
     answered: usize,
     serial: u64,
 }
@@ -146,8 +170,10 @@ impl Table {
 
     /// Marks a request as answered by `line` and gives the line to send, if there is one now.
     pub(super) fn answered(&mut self, key: RequestKey, line: Vec<u8>, news: News) -> Option<Vec<u8>> {
+        let fits = self.batched + line.len() <= BATCHED_LIMIT;
         let flight = self.flights.get_mut(&key)?;
         let batch = flight.batch;
+        let line = if batch.is_some() && !fits { left_out(flight) } else { line };
         if news == News::MayFollow && flight.token.is_some() && !flight.revision.is_stateless() {
             flight.answered = true;
             self.answered += 1;
@@ -157,7 +183,10 @@ impl Table {
         self.take_asks(key);
         match batch {
             None => Some(line),
-            Some(batch) => self.settle(batch, Some(line)),
+            Some(batch) => {
+                self.batch_part(batch, &line);
+                self.settle(batch)
+            }
         }
     }
 
@@ -186,7 +215,7 @@ impl Table {
         let key = *self.ids.get(id.value())?;
         let flight = self.remove(key)?;
         let asks = self.take_asks(key);
-        let batch = flight.batch.filter(|_| !flight.answered).and_then(|batch| self.settle(batch, None));
+        let batch = flight.batch.filter(|_| !flight.answered).and_then(|batch| self.settle(batch));
         Some(Cancelled { key, asks, batch })
     }
 
@@ -215,30 +244,34 @@ impl Table {
     /// Starts a batch. Until [`Self::batch_read`] its own reading counts as something missing.
     pub(super) fn batch(&mut self) -> BatchKey {
         let batch = BatchKey(self.next());
-        self.batches.insert(batch, Batch { waiting: 1, parts: Vec::new() });
+        self.batches.insert(batch, Batch { waiting: 1, line: Vec::new() });
         batch
     }
 
-    /// Adds an answer that was there at once.
-    pub(super) fn batch_part(&mut self, batch: BatchKey, line: Vec<u8>) {
+    /// Adds an answer that was there at once: a short one.
+    pub(super) fn batch_part(&mut self, batch: BatchKey, line: &[u8]) {
         if let Some(batch) = self.batches.get_mut(&batch) {
-            batch.parts.push(line);
+            self.batched += batch.push(line);
         }
     }
 
     /// Says that all of a batch is read. Gives its answers where none is missing.
     pub(super) fn batch_read(&mut self, batch: BatchKey) -> Option<Vec<u8>> {
-        self.settle(batch, None)
+        self.settle(batch)
     }
 
-    fn settle(&mut self, key: BatchKey, line: Option<Vec<u8>>) -> Option<Vec<u8>> {
+    /// Takes one missing answer off a batch and gives the line where it was the last one.
+    fn settle(&mut self, key: BatchKey) -> Option<Vec<u8>> {
         let batch = self.batches.get_mut(&key)?;
-        batch.parts.extend(line);
         batch.waiting -= 1;
         if batch.waiting > 0 {
             return None;
         }
-        let batch = self.batches.remove(&key)?;
-        (!batch.parts.is_empty()).then(|| batch_line(&batch.parts))
+        let Batch { mut line, .. } = self.batches.remove(&key)?;
+        self.batched -= line.len();
+        (!line.is_empty()).then(|| {
+            line.push(b']');
+            line
+        })
     }
 }

@@ -5,8 +5,9 @@ use cyberine_protocol::{Effect, Ignored, Revision, ServerProfile, ServerSession}
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::official::Official;
 use crate::support::{
-    CAPABILITIES, CLIENT, VERSION, answered, initialize, meta, parse, profile, session, session_of,
+    CAPABILITIES, CLIENT, VERSION, answered, initialize, meta, opened, parse, profile, session, session_of,
 };
 
 /// The line is refused with `code` and `id`, and the pipe goes on.
@@ -76,24 +77,114 @@ fn batches_are_refused_whole_wherever_they_are_not_a_message() {
         if !revision.has_batches() {
             refused(&mut session, one.as_bytes(), -32600, None);
         }
-        let many = Value::from(vec![ping.clone(); 2]);
-        let unidentified = json!({ "jsonrpc": "2.0", "id": null, "method": "ping" });
-        for batch in [
-            json!([]),
-            json!([[]]),
-            json!([1]),
-            json!([[ping]]),
-            many,
-            json!([ping, unidentified]),
-            json!([ping, initialize("2025-03-26")]),
-        ] {
-            refused(&mut session, batch.to_string().as_bytes(), -32600, None);
-        }
+        refused(&mut session, b"[]", -32600, None);
     }
     let flood = Value::from(
         (0..257).map(|id| json!({ "jsonrpc": "2.0", "id": id, "method": "ping" })).collect::<Vec<_>>(),
     );
     refused(&mut session_of(Revision::V2025_03_26), flood.to_string().as_bytes(), -32600, None);
+}
+
+#[test]
+fn each_part_of_a_batch_is_answered_by_itself_also_where_another_is_no_message() {
+    let ping = |id: Value| json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
+    let (pinged, refused, unnamed) = (
+        |id: u64| (Some(json!(id)), None),
+        |id: u64| (Some(json!(id)), Some(json!(-32600))),
+        (None, Some(json!(-32600))),
+    );
+    for (batch, expected) in [
+        (json!([1, 2, 3]), vec![unnamed.clone(); 3]),
+        (json!([[]]), vec![unnamed.clone()]),
+        (json!([[ping(json!(1))], ping(json!(2))]), vec![unnamed.clone(), pinged(2)]),
+        (json!([ping(json!(1)), ping(json!(null))]), vec![pinged(1), unnamed.clone()]),
+        (json!([ping(json!(1)), ping(json!(1.0))]), vec![pinged(1), unnamed.clone()]),
+        (json!([ping(json!(1)), { "jsonrpc": "2.0", "id": 2 }]), vec![pinged(1), refused(2)]),
+        (json!([{ "jsonrpc": "2.0", "id": 1 }, { "id": 1 }]), vec![refused(1), unnamed.clone()]),
+        (json!([{ "jsonrpc": "2.0", "id": 1 }, ping(json!(1))]), vec![refused(1), unnamed.clone()]),
+        (json!([{ "jsonrpc": "2.0", "result": {} }, ping(json!(1))]), vec![unnamed.clone(), pinged(1)]),
+        (
+            json!([ping(json!(1)), { "jsonrpc": "2.0", "id": 2, "method": "initialize" }]),
+            vec![pinged(1), refused(2)],
+        ),
+    ] {
+        let mut session = session_of(Revision::V2025_03_26);
+        let answers = answered(&mut session, batch.to_string().as_bytes());
+        let told: Vec<_> = answers
+            .as_array()
+            .unwrap_or_else(|| panic!("{batch}: {answers}"))
+            .iter()
+            .map(|part| (part.get("id").cloned(), part.pointer("/error/code").cloned()))
+            .collect();
+        assert_eq!(told, expected, "{batch}");
+        if let Some(mut official) = Official::of(Revision::V2025_03_26) {
+            let identified = answers.as_array().into_iter().flatten().filter(|part| part.get("id").is_some());
+            official.assert("JSONRPCBatchResponse", &identified.cloned().collect());
+        }
+        let next = answered(&mut session, ping(json!("next")).to_string().as_bytes());
+        assert_eq!(next["result"], json!({}));
+    }
+}
+
+#[test]
+fn a_part_of_a_batch_does_not_take_the_id_of_a_request_in_flight() {
+    let mut session = session_of(Revision::V2025_03_26);
+    let read = |id: u64| {
+        let params = json!({ "uri": "cyberine://runs/5b1e" });
+        json!({ "jsonrpc": "2.0", "id": id, "method": "resources/read", "params": params })
+    };
+    opened(&mut session, &read(1));
+    for part in [read(1), json!({ "jsonrpc": "2.0", "id": 1 })] {
+        let answers = answered(&mut session, json!([part]).to_string().as_bytes());
+        assert_eq!((answers[0].get("id"), &answers[0]["error"]["code"]), (None, &json!(-32600)), "{part}");
+    }
+}
+
+#[test]
+fn an_id_or_a_token_of_more_than_1024_bytes_is_refused() {
+    let (longest, over) = ("i".repeat(1022), "i".repeat(1023));
+    let call = |id: &str, token: &str| {
+        let params = json!({ "name": "list_team", "_meta": { "progressToken": token } });
+        json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
+    };
+    let mut session = session_of(Revision::V2025_11_25);
+    let inbound = opened(&mut session, &call(&longest, &longest));
+    let news = parse(&session.progress(inbound.key, 1.0, None, "").unwrap());
+    assert_eq!(news["params"]["progressToken"], json!(longest));
+    let message = refused(&mut session, call(&over, "t").to_string().as_bytes(), -32600, None);
+    assert!(message.contains("1024"), "{message}");
+    let message = refused(&mut session, call("a", &over).to_string().as_bytes(), -32602, Some(json!("a")));
+    assert!(message.contains("1024"), "{message}");
+    let digits = format!("{{\"jsonrpc\":\"2.0\",\"id\":1.{},\"method\":\"ping\"}}", "0".repeat(1023));
+    refused(&mut session, digits.as_bytes(), -32600, None);
+    let response = json!({ "jsonrpc": "2.0", "id": over, "result": {} }).to_string();
+    refused(&mut session, response.as_bytes(), -32600, None);
+    let cancel =
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": over } });
+    let effects = session.receive(cancel.to_string().as_bytes());
+    assert!(matches!(&effects[..], [Effect::Ignored(Ignored::StrayCancel)]), "{effects:?}");
+}
+
+#[test]
+fn a_client_with_an_endless_name_is_not_kept_with_every_request() {
+    let long = "é".repeat(100_000);
+    let mut hello = initialize("2025-11-25");
+    hello["params"]["clientInfo"] = json!({ "name": long, "version": long });
+    let mut session = session();
+    answered(&mut session, hello.to_string().as_bytes());
+    let params = json!({ "name": "list_team" });
+    let opening =
+        opened(&mut session, &json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }));
+    let mut stateless = meta();
+    stateless[CLIENT] = json!({ "name": long, "version": "1" });
+    let params = json!({ "name": "list_team", "_meta": stateless });
+    let stateless =
+        opened(&mut session, &json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params }));
+    for inbound in [opening, stateless] {
+        let client = inbound.client.unwrap();
+        assert_eq!((client.name.len(), client.name.capacity()), (1024, 1024));
+        assert!(client.version.len() <= 1024 && long.starts_with(&client.name));
+    }
 }
 
 #[test]

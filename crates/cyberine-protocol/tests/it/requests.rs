@@ -393,6 +393,46 @@ fn a_cancel_can_be_what_completes_a_batch() {
 }
 
 #[test]
+fn batches_hold_8_megabytes_of_answers_and_no_more() {
+    let large = || Answer::Call(CallToolResult::text("x".repeat(3 * 1024 * 1024), false));
+    let mut session = session_of(Revision::V2025_03_26);
+    let batch = |ids: std::ops::Range<u64>| {
+        Value::from(ids.map(|id| call(LEGACY, json!(id), None)).collect::<Vec<_>>())
+    };
+    let open = |session: &mut ServerSession, ids| -> Vec<Inbound> {
+        let effects = session.receive(batch(ids).to_string().as_bytes());
+        effects
+            .into_iter()
+            .map(|effect| match effect {
+                Effect::Request(inbound) => inbound,
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    };
+    let (first, second) = (open(&mut session, 0..5), open(&mut session, 5..7));
+    for inbound in &first[..4] {
+        assert_eq!(session.finish(inbound.key, Ok(large())), None);
+    }
+    // What one batch holds, another cannot.
+    assert_eq!(session.finish(second[0].key, Ok(large())), None);
+    let small = Answer::Call(CallToolResult::text("x", false));
+    let first = parse(&session.finish(first[4].key, Ok(small)).unwrap());
+    let codes = |line: &Value| -> Vec<Value> {
+        line.as_array().unwrap().iter().map(|part| part["error"]["code"].clone()).collect()
+    };
+    let (there, full) = (json!(null), json!(-32603));
+    assert_eq!(codes(&first), [&there, &there, &full, &full, &there].map(Clone::clone));
+    assert_eq!(first[2]["id"], json!(2));
+    assert!(first[2]["error"]["message"].as_str().unwrap().contains("by itself"), "{}", first[2]);
+    // A batch that is sent makes room.
+    let second = parse(&session.finish(second[1].key, Ok(large())).unwrap());
+    assert_eq!(codes(&second), [full, there]);
+    if let Some(mut official) = crate::official::Official::of(Revision::V2025_03_26) {
+        official.assert("JSONRPCBatchResponse", &second);
+    }
+}
+
+#[test]
 fn a_batch_of_notifications_has_no_answer() {
     let mut session = session_of(Revision::V2025_03_26);
     let line = json!([{ "jsonrpc": "2.0", "method": "notifications/initialized" }]).to_string();
