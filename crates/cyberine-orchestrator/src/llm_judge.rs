@@ -157,6 +157,11 @@ impl LlmJudge {
         }
     }
 
+    /// The provider that is asked, as long as one is.
+    pub(crate) fn asked(&self) -> Option<&str> {
+        self.jurors.get(self.at).map(|juror| juror.provider.as_str())
+    }
+
     /// What the judging has cost so far.
     pub(crate) const fn usage(&self) -> &Usage {
         &self.usage

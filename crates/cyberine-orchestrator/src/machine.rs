@@ -3,7 +3,7 @@
 
 mod signals;
 
-use cyberine_run_store::{RunEvent, RunState, Verdict, VerdictOutcome};
+use cyberine_run_store::{CandidateError, RunEvent, RunState, Verdict, VerdictOutcome};
 use cyberine_types::{Billing, Usage};
 
 use crate::config::JudgeKind;
@@ -80,7 +80,9 @@ impl Machine {
                 });
                 self.advance(&mut effects);
             }
-            Input::JudgeReplied { reply, usage } => self.judge_replied(reply, &usage, &mut effects),
+            Input::JudgeReplied { reply, usage, duration_ms } => {
+                self.judge_replied(reply, usage, duration_ms, &mut effects);
+            }
             Input::CancelRequested { by, reason } => self.cancelled(&by, reason.as_deref(), &mut effects),
         }
         effects
@@ -220,36 +222,55 @@ impl Machine {
         }
     }
 
-    fn judge_replied(&mut self, reply: Result<String, String>, usage: &Usage, effects: &mut Effects) {
-        match &mut self.phase {
-            Phase::Judging { model, .. } => {
-                let Some(mut judge) = model.take() else {
-                    return;
-                };
-                judge.replied(reply, usage);
-                self.ask_or_decide(judge, effects);
-                self.judge(effects);
-            }
-            Phase::Ending { judge, .. } => {
-                let Some(judge) = judge.take() else {
-                    return;
-                };
-                self.bill(judge.usage().plus(usage), effects);
-                self.advance(effects);
-            }
-            Phase::Asking | Phase::Over => {}
+    fn judge_replied(
+        &mut self,
+        reply: Result<String, CandidateError>,
+        usage: Usage,
+        duration_ms: u64,
+        effects: &mut Effects,
+    ) {
+        let judge = match &mut self.phase {
+            Phase::Judging { model: judge, .. } | Phase::Ending { judge, .. } => judge.take(),
+            Phase::Asking | Phase::Over => None,
+        };
+        let Some(mut judge) = judge else { return };
+        effects.append.push(RunEvent::JudgeReplied {
+            step: STEP_ID.to_owned(),
+            judge: judge.asked().unwrap_or_default().to_owned(),
+            error: reply.as_ref().err().cloned(),
+            usage,
+            duration_ms,
+        });
+        if matches!(self.phase, Phase::Ending { .. }) {
+            self.bill(judge.usage().plus(&usage), effects);
+            return self.advance(effects);
         }
+        judge.replied(reply.map_err(|error| error.message), &usage);
+        self.ask_or_decide(judge, effects);
+        self.judge(effects);
     }
 
     fn ask_or_decide(&mut self, judge: Box<LlmJudge>, effects: &mut Effects) {
         match judge.next() {
             Next::Ask(question) => {
+                effects.append.push(self.judge_asked(&question.provider));
                 effects.actions.push(Action::AskJudge(question));
                 if let Phase::Judging { model, .. } = &mut self.phase {
                     *model = Some(judge);
                 }
             }
             Next::Decided(verdict) => self.judged(verdict, effects),
+        }
+    }
+
+    fn judge_asked(&self, judge: &str) -> RunEvent {
+        let juror = self.setup.jurors.iter().find(|juror| juror.id == judge);
+        RunEvent::JudgeAsked {
+            step: STEP_ID.to_owned(),
+            judge: judge.to_owned(),
+            kind: juror.map(|juror| juror.kind.clone()).unwrap_or_default(),
+            model: juror.and_then(|juror| juror.model.clone()),
+            billing: juror.map_or(Billing::Metered, |juror| juror.billing),
         }
     }
 

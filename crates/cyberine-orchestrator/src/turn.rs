@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cyberine_provider::{Provider, StopReason, Turn, TurnError, TurnEvent};
 use cyberine_run_store::TickKind;
-use cyberine_types::Usage;
+use cyberine_types::{Usage, is_blank};
 use futures_util::stream::StreamExt as _;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -40,7 +40,7 @@ impl Collected {
             TurnEvent::Retract => self.text.clear(),
             TurnEvent::ToolCall(_) => {}
             TurnEvent::Usage(usage) => self.usage = usage,
-            TurnEvent::Stop(StopReason::EndTurn) if self.text.trim().is_empty() => {
+            TurnEvent::Stop(StopReason::EndTurn) if is_blank(&self.text) => {
                 return Some(Err(TurnError::Empty));
             }
             TurnEvent::Stop(StopReason::EndTurn) => return Some(Ok(())),
@@ -123,6 +123,7 @@ mod tests {
             Some(Ok("ab".into()))
         );
         assert_eq!(end(vec![text(" \n"), stop.clone()]), Some(Err(TurnError::Empty)));
+        assert_eq!(end(vec![text("\u{200b}\u{2060}"), stop.clone()]), Some(Err(TurnError::Empty)));
         assert_eq!(end(vec![stop]), Some(Err(TurnError::Empty)));
         assert_eq!(end(vec![text("12345678901")]), Some(Err(TurnError::TooLong { limit: 10 })));
         assert!(matches!(

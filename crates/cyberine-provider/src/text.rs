@@ -112,11 +112,6 @@ fn ground(character: char, out: &mut String) -> Escape {
     }
 }
 
-/// Whether nothing in `text` can be read.
-pub(crate) fn is_blank(text: &str) -> bool {
-    text.chars().all(|c| c.is_whitespace() || c == char::REPLACEMENT_CHARACTER)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,11 +169,5 @@ mod tests {
         ] {
             assert_eq!(stripped(input), expected, "{input:?}");
         }
-    }
-
-    #[test]
-    fn replacement_characters_alone_are_no_answer() {
-        assert!(is_blank(" \n\u{fffd}\u{a0}"));
-        assert!(!is_blank(" 0 "));
     }
 }

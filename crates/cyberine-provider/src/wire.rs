@@ -3,12 +3,12 @@
 //! A [`Wire`] knows one provider's stream and nothing else. [`Session`] adds what holds for every
 //! wire: safe text, a bound on the answer, its cost, and that success needs an answer.
 
-use cyberine_types::Billing;
+use cyberine_types::{Billing, is_blank};
 
 use crate::cost::{Counted, Tariff};
 use crate::error::TurnError;
 use crate::port::{StopReason, ToolCall, TurnEvent};
-use crate::text::{EscapeStripper, is_blank};
+use crate::text::EscapeStripper;
 
 /// What a wire reads from its stream.
 #[derive(Debug, Clone, PartialEq)]

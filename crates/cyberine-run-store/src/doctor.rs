@@ -4,6 +4,7 @@ use cyberine_types::RunId;
 use rusqlite::{Connection, TransactionBehavior};
 use serde::Serialize;
 
+use crate::charge;
 use crate::error::{StoreError, chain};
 use crate::event::Event;
 use crate::fold;
@@ -173,7 +174,7 @@ fn check_record(
     let wanted = write::Reservation {
         day: run.started_at.day().number(),
         held: run.reserved,
-        spent: run.state.is_terminal().then(|| fold::charge(&run)),
+        spent: run.state.is_terminal().then(|| charge::charge(&run)),
     };
     let found = write::reservation(&tx, row.n)?;
     if found != Some(wanted) {

@@ -4,6 +4,8 @@ use cyberine_types::{Billing, Timestamp, Usage, Usd};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::run::CandidateError;
+
 /// One record of a run's log. `(run, seq)` is its key; `seq` starts at 1 and has no holes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -94,6 +96,33 @@ pub enum RunEvent {
         /// How long it took.
         duration_ms: u64,
     },
+    /// A judge has been asked a question. Appended before the request leaves, so that money which
+    /// may have been spent is known of whatever happens next.
+    JudgeAsked {
+        /// The step it judges.
+        step: String,
+        /// The judge: its provider's name.
+        judge: String,
+        /// The provider's kind.
+        kind: String,
+        /// The model, where known.
+        model: Option<String>,
+        /// How the provider is paid for.
+        billing: Billing,
+    },
+    /// A judge's turn is over. Whether its reply holds, the verdict says.
+    JudgeReplied {
+        /// The step it judges.
+        step: String,
+        /// The judge: its provider's name.
+        judge: String,
+        /// How the turn failed, where it did.
+        error: Option<CandidateError>,
+        /// What it used.
+        usage: Usage,
+        /// How long it took.
+        duration_ms: u64,
+    },
     /// A judge has decided, or has been found unable to.
     Judged {
         /// The step it belongs to.
@@ -180,7 +209,7 @@ pub struct Verdict {
     pub rationale: String,
     /// Who voted for what, or how each candidate was scored.
     pub votes: Vec<Vote>,
-    /// What judging used.
+    /// What judging used: the sum over the step's judge calls that led to this verdict.
     pub usage: Usage,
 }
 

@@ -1,9 +1,10 @@
 //! The fold: events in, a [`Run`] out. Pure, and the only place that says what an event means.
 
-use cyberine_types::{Billing, CostBasis, RunId, Usage, Usd};
+use cyberine_types::{RunId, Usage, is_blank};
 
+use crate::charge::{bounded, bounded_use, total};
 use crate::event::{Event, RunEvent, RunState, Verdict, VerdictOutcome};
-use crate::run::{Candidate, CandidateError, Run, Step};
+use crate::run::{Candidate, CandidateError, JudgeCall, Run, Step};
 
 /// How many characters of a text a preview keeps.
 pub const PREVIEW_CHARS: usize = 200;
@@ -31,18 +32,18 @@ pub enum FoldError {
     /// `settled` names a state that is not an end.
     #[error("`{0}` is not a state to settle in")]
     NotTerminal(&'static str),
-    /// The event names a step or candidate that has not begun, or is over.
+    /// The event names a step, candidate or judge that has not begun, or is over.
     #[error("there is no running {what} `{id}`")]
     Unknown {
-        /// `step` or `candidate`.
+        /// `step`, `candidate` or `judge`.
         what: &'static str,
         /// The id it was given.
         id: String,
     },
-    /// The event begins a step or candidate that exists.
+    /// The event begins a step or candidate that exists, or a judge that is still asked.
     #[error("there is a {what} `{id}` already")]
     Duplicate {
-        /// `step` or `candidate`.
+        /// `step`, `candidate` or `judge`.
         what: &'static str,
         /// The id it was given.
         id: String,
@@ -87,7 +88,7 @@ pub fn begin(id: RunId, first: &Event) -> Result<Run, FoldError> {
         updated_at: first.at,
         steps: Vec::new(),
         usage: Usage::default(),
-        reserved: *reserved,
+        reserved: bounded(*reserved),
         processes: None,
         cancel_requested_by: None,
         spec: spec.clone(),
@@ -122,11 +123,11 @@ fn change(run: &mut Run, event: &RunEvent) -> Result<(), FoldError> {
         }
         RunEvent::StepStarted { .. } | RunEvent::CandidateStarted { .. } => begin_part(run, event)?,
         RunEvent::CandidateDone { .. } | RunEvent::CandidateFailed { .. } => end_candidate(run, event)?,
+        RunEvent::JudgeAsked { .. } | RunEvent::JudgeReplied { .. } => judging(run, event)?,
         RunEvent::Judged { step, verdict } => {
             let step = running_step(run, step)?;
             step.verdicts.push(verdict.clone());
             step.verdict = choose_verdict(step);
-            run.usage = run.usage.plus(&verdict.usage);
             run.detail = progress(run);
         }
         RunEvent::CancelRequested { by, .. } => {
@@ -156,6 +157,7 @@ fn begin_part(run: &mut Run, event: &RunEvent) -> Result<(), FoldError> {
                 name: name.clone(),
                 state: RunState::Running,
                 candidates: Vec::new(),
+                judge_calls: Vec::new(),
                 verdicts: Vec::new(),
                 verdict: None,
             });
@@ -199,23 +201,64 @@ fn end_candidate(run: &mut Run, event: &RunEvent) -> Result<(), FoldError> {
         .iter_mut()
         .find(|known| known.id == *id && known.state == RunState::Running)
         .ok_or_else(|| FoldError::Unknown { what: "candidate", id: id.clone() })?;
-    candidate.usage = *used;
+    candidate.usage = bounded_use(used);
     candidate.duration_ms = Some(took);
     match ending {
-        Ok(output) if !output.trim().is_empty() => {
+        Ok(output) if !is_blank(output) => {
             candidate.state = RunState::Done;
             candidate.output.clone_from(output);
         }
         Ok(_) => fail(candidate, "empty", "the provider reported success and gave no answer"),
         Err((code, message)) => fail(candidate, code, message),
     }
-    run.usage = run.usage.plus(used);
+    run.usage = total(run);
     run.detail = progress(run);
     Ok(())
 }
 
+fn judging(run: &mut Run, event: &RunEvent) -> Result<(), FoldError> {
+    match event {
+        RunEvent::JudgeAsked { step, judge, kind, model, billing } => {
+            let step = running_step(run, step)?;
+            if open_call(step, judge).is_some() {
+                return Err(FoldError::Duplicate { what: "judge", id: judge.clone() });
+            }
+            step.judge_calls.push(JudgeCall {
+                judge: judge.clone(),
+                kind: kind.clone(),
+                model: model.clone(),
+                billing: *billing,
+                state: RunState::Running,
+                usage: Usage::default(),
+                duration_ms: None,
+                error: None,
+            });
+        }
+        RunEvent::JudgeReplied { step, judge, error, usage, duration_ms } => {
+            let call = open_call(running_step(run, step)?, judge)
+                .ok_or_else(|| FoldError::Unknown { what: "judge", id: judge.clone() })?;
+            call.state = error.as_ref().map_or(RunState::Done, |error| failed_state(&error.code));
+            call.error.clone_from(error);
+            call.usage = bounded_use(usage);
+            call.duration_ms = Some(*duration_ms);
+            run.usage = total(run);
+        }
+        _ => {}
+    }
+    run.detail = progress(run);
+    Ok(())
+}
+
+fn open_call<'step>(step: &'step mut Step, judge: &str) -> Option<&'step mut JudgeCall> {
+    step.judge_calls.iter_mut().find(|call| call.judge == judge && call.state == RunState::Running)
+}
+
+fn failed_state(code: &str) -> RunState {
+    if code == "cancelled" { RunState::Cancelled } else { RunState::Error }
+}
+
 fn fail(candidate: &mut Candidate, code: &str, message: &str) {
-    candidate.state = if code == "cancelled" { RunState::Cancelled } else { RunState::Error };
+    candidate.state = failed_state(code);
     candidate.error = Some(CandidateError { code: code.to_owned(), message: message.to_owned() });
 }
 
@@ -229,10 +272,17 @@ fn settle(run: &mut Run, state: RunState, detail: &str, reason: Option<&str>) {
                 _ => candidate.state = RunState::Cancelled,
             }
         }
+        for call in step.judge_calls.iter_mut().filter(|call| call.state == RunState::Running) {
+            let code = reason.unwrap_or("error").to_owned();
+            call.error =
+                (state == RunState::Error).then(|| CandidateError { code, message: detail.to_owned() });
+            call.state = if state == RunState::Error { state } else { RunState::Cancelled };
+        }
         if step.state == RunState::Running {
             step.state = state;
         }
     }
+    run.usage = total(run);
     run.state = state;
     run.detail = detail.to_owned();
     run.reason = reason.map(str::to_owned);
@@ -278,38 +328,6 @@ pub fn choose_verdict(step: &Step) -> Option<Verdict> {
         last.outcome = VerdictOutcome::Unjudged;
     }
     Some(last)
-}
-
-/// Failures for which no provider charges: the request was not made, or not accepted.
-const NOT_BILLED: [&str; 5] = ["unreachable", "auth", "billing", "rate-limit", "rejected"];
-
-/// What a settled run is charged. Metered use costs what is known of it; where some metered use
-/// has no known cost, at least the whole reservation. Everything else costs no money.
-#[must_use]
-pub fn charge(run: &Run) -> Usd {
-    let candidates = run.steps.iter().flat_map(|step| &step.candidates);
-    let verdicts = run.steps.iter().flat_map(|step| &step.verdicts);
-    // A judge's provider is not named in its verdict: one that reports nothing used nothing.
-    let judging = verdicts.map(|verdict| &verdict.usage).filter(|usage| **usage != Usage::default());
-    let metered = candidates.filter(|known| known.billing == Billing::Metered && !unbilled(known));
-    let (mut known, mut complete) = (Usd::ZERO, true);
-    for usage in metered.map(|candidate| &candidate.usage).chain(judging) {
-        match (usage.basis, usage.usd) {
-            (CostBasis::Included | CostBasis::Scripted, _) => {}
-            (CostBasis::Reported | CostBasis::Computed, Some(usd)) => known += usd,
-            // A sum of known and unknown costs carries the weaker basis: its amount is a lower bound.
-            (_, usd) => {
-                known += usd.unwrap_or_default();
-                complete = false;
-            }
-        }
-    }
-    if complete { known } else { known.max(run.reserved) }
-}
-
-fn unbilled(candidate: &Candidate) -> bool {
-    candidate.usage == Usage::default()
-        && candidate.error.as_ref().is_some_and(|error| NOT_BILLED.contains(&error.code.as_str()))
 }
 
 /// The first [`PREVIEW_CHARS`] characters of `text`.

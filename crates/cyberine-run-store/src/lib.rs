@@ -33,6 +33,7 @@
 //! ```
 #![warn(missing_docs)]
 
+mod charge;
 mod claim;
 #[cfg(feature = "contract")]
 pub mod contract;
@@ -51,15 +52,16 @@ mod sqlite;
 mod tick;
 mod ticks;
 
+pub use charge::charge;
 pub use claim::{Claim, lock_from_stdin};
 pub use control::{Control, ControlReader};
 pub use error::{StoreError, StoreErrorKind};
 pub use event::{Event, ProcessCount, RunEvent, RunState, Verdict, VerdictOutcome, Vote};
-pub use fold::{FoldError, PREVIEW_CHARS, apply, begin, charge, choose_verdict, fold, preview};
+pub use fold::{FoldError, PREVIEW_CHARS, apply, begin, choose_verdict, fold, preview};
 pub use memory::MemoryRunStore;
 pub use port::{CancelOutcome, DayTotals, Ledger, NewRun, Registry, Reserve, RunStore, RunSummary};
 pub use projection::RunDir;
-pub use run::{Candidate, CandidateError, Run, Step};
+pub use run::{Candidate, CandidateError, JudgeCall, Run, Step};
 pub use sqlite::SqliteRunStore;
 pub use tick::{Tick, TickKind};
 pub use ticks::{TICK_SPACING, TickReader, TickWriter};

@@ -8,6 +8,7 @@ use cyberine_types::{Clock, RunId, Usd, UtcDay};
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
+use crate::charge;
 use crate::claim::{Claim, Hold};
 use crate::error::StoreError;
 use crate::event::{Event, RunEvent};
@@ -177,7 +178,7 @@ impl Entry {
             added.push(event);
         }
         if run.state.is_terminal() {
-            self.spent = Some(fold::charge(&run));
+            self.spent = Some(charge::charge(&run));
         }
         self.log.append(&mut added);
         self.run = run;

@@ -65,6 +65,9 @@ pub struct Step {
     pub state: RunState,
     /// Its candidates, in the order they were asked.
     pub candidates: Vec<Candidate>,
+    /// Every question to a judge, in the order they were asked.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub judge_calls: Vec<JudgeCall>,
     /// Every verdict, in the order the judges decided.
     pub verdicts: Vec<Verdict>,
     /// The verdict that counts: a majority, else the first other one with a winner, else the last.
@@ -101,7 +104,32 @@ pub struct Candidate {
     pub error: Option<CandidateError>,
 }
 
-/// How a candidate failed.
+/// One question to a judge.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JudgeCall {
+    /// The judge: its provider's name.
+    pub judge: String,
+    /// The provider's kind.
+    pub kind: String,
+    /// The model, where known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub model: Option<String>,
+    /// How the provider is paid for.
+    pub billing: Billing,
+    /// How it stands: running, done, error, cancelled.
+    pub state: RunState,
+    /// What it used.
+    pub usage: Usage,
+    /// How long it took.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub duration_ms: Option<u64>,
+    /// How it failed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub error: Option<CandidateError>,
+}
+
+/// How a turn of a candidate or a judge failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CandidateError {
     /// The stable code.

@@ -2,6 +2,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::visible::is_invisible;
+
 /// Who is allowed to act: authority. Minted only by a transport, from facts of the connection;
 /// no argument, parameter or client-supplied name ever becomes one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -39,13 +41,6 @@ impl ClientInfo {
         }
         format!("{}@{}", part(&self.name), part(&self.version))
     }
-}
-
-/// Zero-width characters, directional controls (Unicode TR 9) and tags: they change how the text
-/// around them looks.
-const fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// One request's caller: the transport's principal beside the client's own description.

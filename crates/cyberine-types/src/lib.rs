@@ -20,6 +20,7 @@ mod id;
 mod money;
 mod secret;
 mod usage;
+mod visible;
 
 pub use caller::{Caller, ClientInfo, Principal};
 pub use clock::{Clock, ManualClock, SystemClock, Timestamp, UtcDay};
@@ -27,3 +28,4 @@ pub use id::{ParseRunIdError, RunId};
 pub use money::Usd;
 pub use secret::Secret;
 pub use usage::{Billing, CostBasis, Usage};
+pub use visible::{is_blank, is_invisible};

@@ -62,7 +62,7 @@ impl Usage {
     }
 
     /// The use of two turns together. The sum's money is known only where some of it is, and its
-    /// basis is the weaker of the two.
+    /// basis is the weaker of the two; that of a use of nothing at all does not count.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         Self {
@@ -75,7 +75,11 @@ impl Usage {
                 (None, None) => None,
                 (a, b) => Some(a.unwrap_or_default() + b.unwrap_or_default()),
             },
-            basis: if *self == Self::default() { other.basis } else { self.basis.min(other.basis) },
+            basis: match (*self == Self::default(), *other == Self::default()) {
+                (true, _) => other.basis,
+                (false, true) => self.basis,
+                (false, false) => self.basis.min(other.basis),
+            },
         }
     }
 }
@@ -88,6 +92,7 @@ mod tests {
     fn a_sum_starts_from_nothing_and_keeps_the_weaker_basis() {
         let scripted = Usage { input: 3, output: 4, basis: CostBasis::Scripted, ..Usage::default() };
         assert_eq!(Usage::default().plus(&scripted), scripted);
+        assert_eq!(scripted.plus(&Usage::default()), scripted);
         let reported = Usage {
             input: 1,
             usd: Some(Usd::from_micros(5)),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cyberine_provider::{Message, Provider, ProviderInfo, Role, Turn, TurnError};
-use cyberine_run_store::{Claim, ProcessCount, RunEvent, RunState, RunStore, StoreError};
+use cyberine_run_store::{CandidateError, Claim, ProcessCount, RunEvent, RunState, RunStore, StoreError};
 use cyberine_types::{RunId, Usage};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
@@ -304,7 +304,11 @@ fn input(seat: Seat, finished: Finished) -> Input {
             Input::Failed { candidate, code: error.code(), message: error.to_string(), usage, duration_ms }
         }
         (Seat::Judge, answer) => {
-            Input::JudgeReplied { reply: answer.map_err(|error| error.to_string()), usage }
+            let failure = |error: TurnError| CandidateError {
+                code: error.code().to_owned(),
+                message: error.to_string(),
+            };
+            Input::JudgeReplied { reply: answer.map_err(failure), usage, duration_ms }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What goes into the step machine and what comes out of it.
 
-use cyberine_run_store::{RunEvent, RunState};
+use cyberine_run_store::{CandidateError, RunEvent, RunState};
 use cyberine_types::{Billing, Usage};
 
 use crate::config::JudgeKind;
@@ -34,7 +34,7 @@ pub(crate) enum Input {
     Begin,
     Answered { candidate: usize, text: String, usage: Usage, duration_ms: u64 },
     Failed { candidate: usize, code: &'static str, message: String, usage: Usage, duration_ms: u64 },
-    JudgeReplied { reply: Result<String, String>, usage: Usage },
+    JudgeReplied { reply: Result<String, CandidateError>, usage: Usage, duration_ms: u64 },
     CancelRequested { by: String, reason: Option<String> },
 }
 

@@ -24,6 +24,11 @@ fn failed(candidate: usize, code: &'static str) -> Input {
     Input::Failed { candidate, code, message: "m".into(), usage: Usage::default(), duration_ms: 1 }
 }
 
+fn replied(reply: Result<String, &str>, output: u64) -> Input {
+    let reply = reply.map_err(|code| CandidateError { code: code.to_owned(), message: "m".into() });
+    Input::JudgeReplied { reply, usage: Usage { output, ..Usage::default() }, duration_ms: 1 }
+}
+
 fn stop() -> Input {
     Input::CancelRequested { by: "me".into(), reason: Some("enough".into()) }
 }
@@ -116,8 +121,7 @@ fn a_judge_decides_where_answers_differ() {
             r#"{{"winner":"{}","scores":[{{"label":"A","score":5,"reason":""}},{{"label":"B","score":5,"reason":""}}],"rationale":"r"}}"#,
             ["A", "B"][place]
         );
-        let effects = machine
-            .step(Input::JudgeReplied { reply: Ok(reply), usage: Usage { output: 3, ..Usage::default() } });
+        let effects = machine.step(replied(Ok(reply), 3));
         events.extend(effects.append);
         last = effects.actions;
         if let Some(Action::AskJudge(next)) = last.first() {
@@ -126,6 +130,36 @@ fn a_judge_decides_where_answers_differ() {
     }
     assert_eq!(verdicts(&events), [("llm-judge".into(), VerdictOutcome::Winner, Some("a".into()))]);
     assert_eq!(settlement(&last).detail, "2 of 2 candidates answered; the judge prefers `a`");
+}
+
+#[test]
+fn a_question_to_a_judge_is_recorded_before_it_is_asked_and_its_end_with_the_next() {
+    let mut setup = setup(&["a", "b"]);
+    setup.jurors = vec![Contestant {
+        kind: "openai".into(),
+        model: Some("m1".into()),
+        billing: Billing::Metered,
+        ..contestant("j")
+    }];
+    let mut machine = Machine::new(setup);
+    machine.step(Input::Begin);
+    machine.step(answered(0, "x"));
+    let asked = RunEvent::JudgeAsked {
+        step: STEP_ID.to_owned(),
+        judge: "j".into(),
+        kind: "openai".into(),
+        model: Some("m1".into()),
+        billing: Billing::Metered,
+    };
+    let effects = machine.step(answered(1, "y"));
+    assert_eq!(effects.append.last(), Some(&asked));
+    assert!(matches!(effects.actions.as_slice(), [Action::AskJudge(_)]));
+    let effects = machine.step(replied(Ok("prose".into()), 2));
+    assert!(
+        matches!(effects.append.as_slice(), [RunEvent::JudgeReplied { error: None, .. }, again] if *again == asked),
+        "{:?}",
+        effects.append
+    );
 }
 
 #[test]
@@ -226,11 +260,15 @@ fn what_a_judge_had_used_is_kept_when_the_run_is_cancelled() {
     let mut machine = Machine::new(setup(&["a", "b"]));
     run(&mut machine, vec![Input::Begin, answered(0, "x"), answered(1, "y")]);
     let used = |output| Usage { output, ..Usage::default() };
-    machine.step(Input::JudgeReplied { reply: Ok("prose".into()), usage: used(9) });
+    machine.step(replied(Ok("prose".into()), 9));
     assert_eq!(machine.step(stop()).actions, [Action::KillTurns], "a turn of the judge is still dying");
-    let effects = machine.step(Input::JudgeReplied { reply: Err("cancelled".into()), usage: used(4) });
+    let effects = machine.step(replied(Err("cancelled"), 4));
     match effects.append.as_slice() {
-        [RunEvent::Judged { verdict, .. }] => {
+        [
+            RunEvent::JudgeReplied { judge, error: Some(error), usage, .. },
+            RunEvent::Judged { verdict, .. },
+        ] => {
+            assert_eq!((judge.as_str(), error.code.as_str(), *usage), ("a", "cancelled", used(4)));
             assert_eq!((verdict.outcome, verdict.usage), (VerdictOutcome::Unjudged, used(13)));
         }
         other => panic!("{other:?}"),
@@ -310,8 +348,8 @@ mod any_course {
                 *asked += 1;
                 let count = question.texts.len();
                 let place = match course.replies[*asked % course.replies.len()] {
-                    0 => return judged(Err("dead".into())),
-                    1 => return judged(Ok("A wins, clearly".into())),
+                    0 => return replied(Err("crashed"), 1),
+                    1 => return replied(Ok("A wins, clearly".into()), 1),
                     2 => 0,
                     3 => count - 1,
                     _ => question.texts.iter().position(|text| text.starts_with("own")).unwrap_or(0),
@@ -321,14 +359,10 @@ mod any_course {
                     .iter()
                     .map(|label| serde_json::json!({ "label": label, "score": 5, "reason": "" }))
                     .collect();
-                judged(Ok(serde_json::json!({ "winner": labels[place], "scores": scores, "rationale": "" })
-                    .to_string()))
+                let reply = serde_json::json!({ "winner": labels[place], "scores": scores, "rationale": "" });
+                replied(Ok(reply.to_string()), 1)
             }
         }
-    }
-
-    fn judged(reply: Result<String, String>) -> Input {
-        Input::JudgeReplied { reply, usage: Usage { output: 1, ..Usage::default() } }
     }
 
     /// Plays the course and returns the log, the settlement and how often a judge was asked.
@@ -401,6 +435,8 @@ mod any_course {
             for step in &run.steps {
                 let judging: u64 = step.verdicts.iter().map(|verdict| verdict.usage.output).sum();
                 prop_assert_eq!(judging, u64::try_from(asked).unwrap(), "every reply is paid for once");
+                prop_assert_eq!(step.judge_calls.len(), asked, "every question is in the log");
+                prop_assert_eq!(run.usage.output, judging);
                 if let Some(winner) = step.verdict.as_ref().and_then(|verdict| verdict.winner.as_ref()) {
                     let won = step.candidates.iter().find(|one| one.id == *winner).unwrap();
                     prop_assert_eq!(won.state, RunState::Done);

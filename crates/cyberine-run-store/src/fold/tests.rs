@@ -1,7 +1,8 @@
-use cyberine_types::Timestamp;
+use cyberine_types::{Billing, CostBasis, Timestamp, Usd};
 use serde_json::json;
 
 use super::*;
+use crate::charge::charge;
 use crate::event::ProcessCount;
 
 const DOLLAR: Usd = Usd::from_micros(1_000_000);
@@ -130,11 +131,13 @@ fn what_did_not_answer_never_wins() {
 }
 
 #[test]
-fn an_answer_of_white_space_is_a_failure() {
-    let run = folded(vec![step(), asked("a", Billing::Free), done("a", " \t\n", paid(0.0))]).unwrap();
-    let candidate = &run.steps[0].candidates[0];
-    assert_eq!((candidate.state, candidate.output.as_str()), (RunState::Error, ""));
-    assert_eq!(candidate.error.as_ref().map(|error| error.code.as_str()), Some("empty"));
+fn an_answer_that_cannot_be_seen_is_a_failure() {
+    for nothing in [" \t\n", "\u{200b}", "\u{2060}\n\u{feff}", "\u{e0041}"] {
+        let run = folded(vec![step(), asked("a", Billing::Free), done("a", nothing, paid(0.0))]).unwrap();
+        let candidate = &run.steps[0].candidates[0];
+        assert_eq!((candidate.state, candidate.output.as_str()), (RunState::Error, ""), "{nothing:?}");
+        assert_eq!(candidate.error.as_ref().map(|error| error.code.as_str()), Some("empty"));
+    }
 }
 
 #[test]
@@ -222,16 +225,106 @@ fn a_run_is_charged_what_its_metered_use_cost() {
     assert_eq!(charge(&folded(vec![]).unwrap()), Usd::ZERO);
 }
 
+fn judge_asked(judge: &str, billing: Billing) -> RunEvent {
+    let (step, kind, model) = ("s".to_owned(), "openai".to_owned(), None);
+    RunEvent::JudgeAsked { step, judge: judge.to_owned(), kind, model, billing }
+}
+
+fn judge_replied(judge: &str, code: Option<&str>, usage: Usage) -> RunEvent {
+    let error = code.map(|code| CandidateError { code: code.to_owned(), message: "no".to_owned() });
+    RunEvent::JudgeReplied { step: "s".to_owned(), judge: judge.to_owned(), error, usage, duration_ms: 9 }
+}
+
 #[test]
-fn judging_is_charged_too() {
-    let judged = |usage| {
-        let verdict = Verdict { usage, ..verdict("llm-judge", VerdictOutcome::Tie, None) };
-        charge(&folded(vec![step(), RunEvent::Judged { step: "s".to_owned(), verdict }]).unwrap())
-    };
-    assert_eq!(judged(paid(0.2)), Usd::from_dollars(0.2));
-    assert_eq!(judged(Usage::default()), Usd::ZERO);
-    assert_eq!(judged(Usage { output: 5, ..Usage::default() }), DOLLAR);
-    assert_eq!(judged(Usage { output: 5, basis: CostBasis::Scripted, ..Usage::default() }), Usd::ZERO);
+fn a_metered_judge_is_charged_as_soon_as_it_is_asked() {
+    let included = Usage { output: 5, basis: CostBasis::Scripted, ..Usage::default() };
+    let silent = Usage::default();
+    for (billing, ending, expected) in [
+        (Billing::Metered, judge_replied("j", None, paid(0.2)), 0.2),
+        (Billing::Metered, judge_replied("j", None, silent), 1.0),
+        (Billing::Metered, judge_replied("j", None, Usage { output: 5, ..silent }), 1.0),
+        (Billing::Metered, judge_replied("j", None, included), 0.0),
+        (Billing::Metered, judge_replied("j", Some("cancelled"), silent), 1.0),
+        (Billing::Metered, judge_replied("j", Some("timeout-wall"), silent), 1.0),
+        (Billing::Metered, judge_replied("j", Some("unreachable"), silent), 0.0),
+        (Billing::Metered, judge_replied("j", Some("rate-limit"), paid(0.1)), 0.1),
+        (Billing::Metered, settled(RunState::Error, Some("interrupted")), 1.0),
+        (Billing::Metered, settled(RunState::Error, Some("store")), 1.0),
+        (Billing::Metered, settled(RunState::Cancelled, None), 1.0),
+        (Billing::Free, judge_replied("j", None, silent), 0.0),
+        (Billing::Subscription, settled(RunState::Cancelled, None), 0.0),
+    ] {
+        let run = folded(vec![step(), judge_asked("j", billing), ending.clone()]).unwrap();
+        assert_eq!(charge(&run), Usd::from_dollars(expected), "{billing:?} {ending:?}");
+    }
+}
+
+#[test]
+fn one_call_of_a_judge_whose_cost_is_unknown_is_not_hidden_by_another() {
+    let calls = vec![
+        step(),
+        judge_asked("j", Billing::Metered),
+        judge_replied("j", None, paid(0.2)),
+        judge_asked("j", Billing::Metered),
+        judge_replied("j", None, Usage::default()),
+    ];
+    let run = folded(calls).unwrap();
+    assert_eq!((charge(&run), run.usage.basis), (DOLLAR, CostBasis::Unknown));
+}
+
+#[test]
+fn what_judging_used_counts_once() {
+    let judged = Verdict { usage: paid(0.2), ..verdict("llm-judge", VerdictOutcome::Tie, None) };
+    let run = folded(vec![
+        step(),
+        judge_asked("j", Billing::Metered),
+        judge_replied("j", None, paid(0.2)),
+        RunEvent::Judged { step: "s".to_owned(), verdict: judged },
+    ]);
+    assert_eq!(run.unwrap().usage, paid(0.2));
+}
+
+#[test]
+fn the_basis_of_a_run_is_that_of_its_turns() {
+    let consensus =
+        RunEvent::Judged { step: "s".to_owned(), verdict: verdict("consensus", VerdictOutcome::Tie, None) };
+    let run = folded(vec![step(), asked("a", Billing::Metered), done("a", "x", paid(0.3)), consensus]);
+    assert_eq!(run.unwrap().usage, paid(0.3));
+    let silent = vec![
+        step(),
+        asked("a", Billing::Metered),
+        asked("b", Billing::Metered),
+        done("a", "x", paid(0.3)),
+        done("b", "x", Usage::default()),
+    ];
+    assert_eq!(folded(silent).unwrap().usage, Usage { basis: CostBasis::Unknown, ..paid(0.3) });
+}
+
+#[test]
+fn a_judge_replies_once_for_every_time_it_is_asked() {
+    let reply = || judge_replied("j", None, Usage::default());
+    let unknown = || Err(FoldError::Unknown { what: "judge", id: "j".to_owned() });
+    let ask = || judge_asked("j", Billing::Free);
+    assert_eq!(folded(vec![step(), reply()]), unknown());
+    assert_eq!(folded(vec![step(), ask(), reply(), reply()]), unknown());
+    let twice = Err(FoldError::Duplicate { what: "judge", id: "j".to_owned() });
+    assert_eq!(folded(vec![step(), ask(), ask()]), twice);
+    assert!(folded(vec![step(), ask(), reply(), ask(), reply()]).is_ok());
+}
+
+#[test]
+fn an_absurd_cost_stays_the_same_through_json() {
+    let absurd =
+        Usage { usd: Some(Usd::from_micros(u64::MAX)), basis: CostBasis::Computed, ..Usage::default() };
+    let (id, events) =
+        (RunId::random(), log(vec![step(), asked("a", Billing::Metered), done("a", "x", absurd)]));
+    let run = fold(id, &events).unwrap();
+    let read: Vec<Event> = serde_json::from_str(&serde_json::to_string(&events).unwrap()).unwrap();
+    let again = fold(id, &read).unwrap();
+    assert_eq!(again, run);
+    assert_eq!(charge(&again), charge(&run));
+    assert!(i64::try_from(charge(&run).micros()).is_ok());
+    assert_eq!(serde_json::from_str::<Run>(&serde_json::to_string(&run).unwrap()).unwrap(), run);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehav
 
 use super::read::{self, Row};
 use super::{database, int, uint};
+use crate::charge;
 use crate::error::StoreError;
 use crate::event::{Event, RunEvent};
 use crate::fold::{self, preview};
@@ -93,7 +94,7 @@ pub(crate) fn insert(
     let n = tx.last_insert_rowid();
     insert_events(tx, n, run.run_id, log)?;
     index_run(tx, n, run).map_err(database("index a run"))?;
-    let spent = run.state.is_terminal().then(|| int(fold::charge(run).micros()));
+    let spent = run.state.is_terminal().then(|| int(charge::charge(run).micros()));
     tx.execute(
         "INSERT INTO reservations(run, day, held, spent) VALUES (?1, ?2, ?3, ?4)",
         params![n, run.started_at.day().number(), int(run.reserved.micros()), spent],
@@ -310,7 +311,7 @@ fn settle_reservation(tx: &Transaction<'_>, row: &Row, run: &Run) -> Result<(), 
     let settled = tx
         .execute(
             "UPDATE reservations SET spent = ?2 WHERE run = ?1 AND spent IS NULL",
-            params![row.n, int(fold::charge(run).micros())],
+            params![row.n, int(charge::charge(run).micros())],
         )
         .map_err(database("settle a reservation"))?;
     if settled == 1 {
