@@ -29,8 +29,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether nothing is out of order, or only what a live home always has: runs whose runner
-    /// has died and which the next process to look settles, and projects that were removed.
+    /// Whether nothing is out of order, or only what a live home may have: projects that were
+    /// removed.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.findings.iter().all(|finding| finding.kind.is_expected())
@@ -71,7 +71,8 @@ pub enum FindingKind {
     Unlisted,
     /// A lock or wake-up file of a run that is over or unknown.
     Leftover,
-    /// A run is not over and nobody holds its claim.
+    /// A run is not over and nobody holds its claim. Every process settles such runs when it
+    /// starts, so one that stays could not be settled.
     Abandoned,
     /// A project's directory is gone or is another one.
     ProjectGone,
@@ -81,7 +82,7 @@ impl FindingKind {
     /// Whether a home in good order may have it.
     #[must_use]
     pub const fn is_expected(self) -> bool {
-        matches!(self, Self::Abandoned | Self::ProjectGone)
+        matches!(self, Self::ProjectGone)
     }
 }
 

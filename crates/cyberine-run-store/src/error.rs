@@ -109,6 +109,15 @@ pub enum StoreError {
         /// The newest format known here.
         known: i64,
     },
+    /// There is no database in a home that has had runs. A fresh one would know nothing of them,
+    /// nor of the money they hold and have spent.
+    #[error("the database `{}` is gone, and this home has had runs in {projects} projects", .path.display())]
+    DatabaseLost {
+        /// Where the database was.
+        path: PathBuf,
+        /// How many projects the home knows.
+        projects: usize,
+    },
     /// There is a database where a lost one was to be rebuilt.
     #[error("the database `{}` is there already", .path.display())]
     DatabaseExists {
@@ -163,7 +172,7 @@ impl StoreError {
             | Self::NoLocks { .. }
             | Self::NewerDatabase { .. }
             | Self::DatabaseExists { .. } => StoreErrorKind::Setup,
-            Self::Corrupt { .. } => StoreErrorKind::Damaged,
+            Self::Corrupt { .. } | Self::DatabaseLost { .. } => StoreErrorKind::Damaged,
             Self::Files { .. } | Self::Database { .. } | Self::Worker { .. } => StoreErrorKind::Storage,
         }
     }
@@ -184,6 +193,7 @@ impl StoreError {
             Self::Files { .. } => "run_files",
             Self::NoLocks { .. } => "no_locks",
             Self::NewerDatabase { .. } => "newer_database",
+            Self::DatabaseLost { .. } => "database_lost",
             Self::DatabaseExists { .. } => "database_exists",
             Self::Database { .. } => "database",
             Self::Worker { .. } => "storage_worker",
@@ -194,6 +204,9 @@ impl StoreError {
     #[must_use]
     pub const fn advice(&self) -> &'static str {
         match self {
+            Self::CapReached { cap, wanted, .. } if wanted.micros() > cap.micros() => {
+                "One run alone holds more than a whole day may cost: lower `[budget] run_usd` to at most `daily_usd`, or raise `[budget] daily_usd`."
+            }
             Self::CapReached { .. } => {
                 "Wait for running runs to settle or for the next UTC day, or raise `[budget] daily_usd`."
             }
@@ -214,6 +227,9 @@ impl StoreError {
             }
             Self::NoLocks { .. } => "Set `CYBERINE_HOME` to a directory on a local file system.",
             Self::NewerDatabase { .. } => "Update this program, or set `CYBERINE_HOME` to another directory.",
+            Self::DatabaseLost { .. } => {
+                "Put the database back, or run `cyberine doctor --rebuild` to make it anew from the projects."
+            }
             Self::DatabaseExists { .. } => "Move the database aside first if it is really lost.",
             Self::Database { .. } => "Check the disk's free space and health, then run `cyberine doctor`.",
             Self::Worker { .. } => "Try again; if it happens again, report it as a bug.",
@@ -251,4 +267,21 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
         cause = next.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_is_advised_only_where_it_helps() {
+        let advice = |cap: f64, wanted: f64| {
+            let (cap, wanted) = (Usd::from_dollars(cap), Usd::from_dollars(wanted));
+            StoreError::CapReached { cap, held: Usd::ZERO, spent: Usd::ZERO, wanted }.advice()
+        };
+        assert!(advice(1.0, 1.0).starts_with("Wait"));
+        let never = advice(0.5, 1.0);
+        assert!(never.contains("`[budget] run_usd`") && never.contains("`[budget] daily_usd`"), "{never}");
+        assert!(!never.contains("Wait"), "{never}");
+    }
 }

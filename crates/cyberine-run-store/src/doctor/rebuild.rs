@@ -42,6 +42,7 @@ pub async fn rebuild(store: &SqliteRunStore, also: Vec<PathBuf>) -> Result<Rebui
 }
 
 fn rebuild_home(inner: &Inner, also: &[PathBuf]) -> Result<Rebuilt, StoreError> {
+    inner.database.renew();
     if !inner.database.read(read::all)?.is_empty() {
         return Err(StoreError::DatabaseExists { path: inner.database.path().join(DATABASE) });
     }

@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,8 @@ pub(crate) struct Database {
     home: Mutex<Option<Arc<Home>>>,
     writer: Mutex<Slot>,
     reader: Mutex<Slot>,
+    /// Whether a home that has had runs may get a fresh database.
+    renewed: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -44,7 +47,13 @@ struct Open {
 
 impl Database {
     pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path, home: Mutex::default(), writer: Mutex::default(), reader: Mutex::default() }
+        let (home, writer, reader) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { path, home, writer, reader, renewed: AtomicBool::new(false) }
+    }
+
+    /// Lets a lost database be made anew, empty, for whoever fills it.
+    pub(crate) fn renew(&self) {
+        self.renewed.store(true, Ordering::Relaxed);
     }
 
     /// The home's path, as it was given.
@@ -116,10 +125,29 @@ impl Database {
         Err(StoreError::HomeUnusable { path, detail: "it was removed while it was open".to_owned() })
     }
 
+    /// Refuses where the database of a home that has had runs is gone: in a fresh one the day's
+    /// spending would begin at nothing.
+    fn refuse_to_forget(&self, home: &Home) -> Result<(), StoreError> {
+        let path = self.path.join(DATABASE);
+        if !is_missing(&path)? {
+            return Ok(());
+        }
+        let projects = home.projects()?.len();
+        // Another process may just have made the database and recorded its first run: a project is
+        // listed only after the database is there, so a second look tells.
+        if projects == 0 || !is_missing(&path)? {
+            return Ok(());
+        }
+        Err(StoreError::DatabaseLost { path, projects })
+    }
+
     fn open(&self, home: &Home, suspect: bool) -> Result<Open, StoreError> {
         // One at a time in the whole process: a new file is closed before any connection opens it.
         static OPENING: Mutex<()> = Mutex::new(());
         let _opening = lock(&OPENING);
+        if !self.renewed.load(Ordering::Relaxed) {
+            self.refuse_to_forget(home)?;
+        }
         let (path, identity) = database_file(&home.root)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_NOFOLLOW
@@ -133,6 +161,16 @@ impl Database {
         }
         Ok(Open { conn, identity })
     }
+}
+
+/// Whether there is no database: no file, or one in which nothing has ever been written.
+fn is_missing(path: &Path) -> Result<bool, StoreError> {
+    if look_at(path)?.is_none() {
+        return Ok(true);
+    }
+    let size = std::fs::symlink_metadata(path).map(|found| found.len());
+    size.map(|bytes| bytes == 0)
+        .map_err(|error| StoreError::HomeUnusable { path: path.to_owned(), detail: error.to_string() })
 }
 
 /// Creates the database's file where there is none, private from its first moment, and refuses

@@ -89,6 +89,41 @@ fn a_live_run_is_left_to_its_holder() {
             kinds(&place).await,
             [(FindingKind::Abandoned, false), (FindingKind::Leftover, true), (FindingKind::Projection, true)]
         );
+        let report = check(&place.store()).await.unwrap();
+        assert_eq!(report.findings.len(), 1);
+        assert!(!report.is_clean(), "a run that nobody carries out is not in order");
+    });
+}
+
+fn lose_database(place: &Place) {
+    for name in ["state.db", "state.db-wal", "state.db-shm"] {
+        let _ = std::fs::remove_file(place.home().join(name));
+    }
+}
+
+#[test]
+fn a_lost_database_is_never_replaced_by_an_empty_one() {
+    let place = Place::new();
+    block_on(async {
+        let id = ended(&place, "spent").await;
+        let empty = || std::fs::write(place.home().join("state.db"), "").unwrap();
+        let nothing = || {};
+        for leave in [&nothing as &dyn Fn(), &empty] {
+            lose_database(&place);
+            leave();
+            let store = place.store();
+            for refused in [
+                store.load(id).await.err(),
+                store.admit(place.run("another"), dollar()).await.err(),
+                check(&store).await.err(),
+            ] {
+                let error = refused.expect("nothing is done without the database");
+                assert_eq!(error.code(), "database_lost", "{error}");
+                assert!(error.advice().contains("cyberine doctor --rebuild"));
+            }
+            assert_eq!(rebuild(&store, Vec::new()).await.unwrap().runs, 1);
+            assert!(place.store().load(id).await.unwrap().is_some(), "it is there for everybody again");
+        }
     });
 }
 
@@ -103,9 +138,7 @@ fn a_lost_database_is_built_again_from_the_projects() {
             (claim.run(), (store.load(done).await.unwrap(), store.load(claim.run()).await.unwrap()));
         assert!(matches!(rebuild(&store, Vec::new()).await, Err(StoreError::DatabaseExists { .. })));
         drop((claim, store));
-        for name in ["state.db", "state.db-wal", "state.db-shm"] {
-            let _ = std::fs::remove_file(place.home().join(name));
-        }
+        lose_database(&place);
         // A torn last line, and a directory that holds no run.
         let events = place.run_dir(open).join("events.jsonl");
         let torn = [std::fs::read(&events).unwrap(), b"{\"seq\":2,\"at\"".to_vec()].concat();
