@@ -3,12 +3,16 @@
 use std::any::Any;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+use std::vec;
 
 use cyberine_protocol::model::ElicitForm;
-use cyberine_protocol::{Answer, AskError, AskKey, Effect, Inbound, RequestKey, RpcError, ServerSession};
+use cyberine_protocol::{
+    Answer, AskError, AskKey, Effect, Inbound, InboundBody, RequestKey, RpcError, ServerSession,
+};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -23,8 +27,16 @@ use crate::output::{Flush, Output};
 use crate::progress::{ProgressSink, ProgressUpdate};
 use crate::server::Server;
 
-/// Requests that may be in flight at once.
-const MAX_CALLS: usize = 256;
+/// Places for requests in flight.
+const PLACES: usize = 256;
+
+/// How many bytes of a request one place holds: a longer one takes several, so that all requests
+/// in flight together have no more than 64 MiB.
+const PLACE_BYTES: usize = 256 * 1024;
+
+/// Resources that are read at once. Each may be as large as a line, and is kept until the queue to
+/// the client takes it.
+const MAX_READS: usize = 4;
 
 /// How long the reader holds back for a place before it lets a request be refused.
 const PLACE_WAIT: Duration = Duration::from_millis(250);
@@ -41,6 +53,27 @@ type ClientAnswer = Result<Value, RpcError>;
 /// What a request comes to.
 pub(crate) type Reply = Result<Answer, RpcError>;
 
+/// A reply, and the leave to read that it came by. It is given back when the reply has left.
+type Served = (Reply, Option<OwnedSemaphorePermit>);
+
+/// What one line asks to be done, and how much of it is.
+pub(crate) struct Received {
+    effects: vec::IntoIter<Effect>,
+    /// A request that waits for places.
+    held: Option<Inbound>,
+    /// How many places each of its requests takes.
+    places: u32,
+}
+
+/// How far the effects of a line were performed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Performed {
+    /// All of them.
+    All,
+    /// Up to a request that finds no place: call [`Connection::place`] and go on.
+    UpToPlace,
+}
+
 /// One client's connection. Locks are taken in this order: session, then output; neither is held
 /// while a handler runs.
 pub(crate) struct Connection {
@@ -51,6 +84,10 @@ pub(crate) struct Connection {
     requests: Mutex<HashMap<RequestKey, CancellationToken>>,
     asks: Mutex<HashMap<AskKey, oneshot::Sender<ClientAnswer>>>,
     places: Arc<Semaphore>,
+    /// Set where a wait for a place was in vain and none was taken since: further requests are then
+    /// refused at once, and hold up nobody.
+    crowded: AtomicBool,
+    reads: Arc<Semaphore>,
     /// Calls in flight.
     calls: TaskTracker,
     /// What goes on after replies.
@@ -68,7 +105,9 @@ impl Connection {
             session: Mutex::new(session),
             requests: Mutex::default(),
             asks: Mutex::default(),
-            places: Arc::new(Semaphore::new(MAX_CALLS)),
+            places: Arc::new(Semaphore::new(PLACES)),
+            crowded: AtomicBool::new(false),
+            reads: Arc::new(Semaphore::new(MAX_READS)),
             calls: TaskTracker::new(),
             background: TaskTracker::new(),
             scope: CancellationToken::new(),
@@ -79,27 +118,43 @@ impl Connection {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Serves one line. What can be answered at once is queued, to leave with the next flush.
-    /// Must be called with the runtime entered.
-    pub(crate) fn receive(self: &Arc<Self>, line: Line<'_>) {
-        let effects = match line {
-            Line::Whole(bytes) => self.session().receive(bytes),
-            Line::TooLong => vec![Effect::Send(self.session().oversized())],
+    /// Takes one line in. Must be called with the runtime entered, as must
+    /// [`perform`](Self::perform).
+    pub(crate) fn receive(&self, line: Line<'_>) -> Received {
+        let (effects, length) = match line {
+            Line::Whole(bytes) => (self.session().receive(bytes), bytes.len()),
+            Line::TooLong => (vec![Effect::Send(self.session().oversized())], 0),
         };
-        for effect in effects {
-            self.perform(effect);
-        }
+        let requests = effects.iter().filter(|effect| matches!(effect, Effect::Request(_))).count();
+        let places = (length / requests.max(1)).div_ceil(PLACE_BYTES).clamp(1, PLACES);
+        Received { effects: effects.into_iter(), held: None, places: u32::try_from(places).unwrap_or(1) }
     }
 
-    fn perform(self: &Arc<Self>, effect: Effect) {
+    /// Does what a line asks for. What can be answered at once is queued, to leave with the next
+    /// flush.
+    pub(crate) fn perform(self: &Arc<Self>, received: &mut Received) -> Performed {
+        while let Some(effect) = received.held.take().map(Effect::Request).or_else(|| received.effects.next())
+        {
+            received.held = self.perform_one(effect, received.places);
+            if received.held.is_some() {
+                return Performed::UpToPlace;
+            }
+        }
+        Performed::All
+    }
+
+    /// Gives back a request that has to wait for places.
+    fn perform_one(self: &Arc<Self>, effect: Effect, places: u32) -> Option<Inbound> {
         match effect {
-            Effect::Send(line) => self.output.push(&line, Flush::Later),
-            Effect::Request(inbound) => self.begin(inbound),
+            Effect::Send(line) => self.output.push(line, Flush::Later),
+            Effect::Request(inbound) => return self.begin(inbound, places),
             Effect::Cancel(key) => {
                 // Woken tasks may end requests: not while the table is locked.
                 let cancel = self.requests().get(&key).cloned();
                 if let Some(cancel) = cancel {
                     cancel.cancel();
+                    // Its place is about to come free.
+                    self.crowded.store(false, Ordering::Relaxed);
                 }
             }
             Effect::Answered { ask, answer, .. } => {
@@ -111,31 +166,57 @@ impl Connection {
             }
             Effect::Ignored(what) => tracing::debug!(%what, "message ignored"),
         }
+        None
     }
 
     /// Begins to serve a request. It is polled once here, so that an answer that is ready leaves
-    /// without a thread switch; what waits goes on in the runtime.
-    fn begin(self: &Arc<Self>, inbound: Inbound) {
+    /// without a thread switch; what waits goes on in the runtime. Gives the request back where it
+    /// has to wait for places.
+    fn begin(self: &Arc<Self>, inbound: Inbound, places: u32) -> Option<Inbound> {
         let key = inbound.key;
         let at_once = || dispatch::at_once(&self.server, &inbound);
         if let Some(reply) =
             catch_unwind(AssertUnwindSafe(at_once)).unwrap_or_else(|panic| Some(panicked(&*panic)))
         {
-            return self.finish(key, reply, Flush::Later);
+            self.finish(key, reply, Flush::Later);
+            return None;
         }
-        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
-            let refusal =
-                RpcError::own(BUSY, format!("{MAX_CALLS} requests are in flight; wait for one to end"));
-            return self.finish(key, Err(refusal), Flush::Later);
+        let Ok(place) = Arc::clone(&self.places).try_acquire_many_owned(places) else {
+            if !self.crowded.load(Ordering::Relaxed) {
+                return Some(inbound);
+            }
+            let refusal = RpcError::own(BUSY, "too many requests are in flight; wait for one to end");
+            self.finish(key, Err(refusal), Flush::Later);
+            return None;
         };
+        self.crowded.store(false, Ordering::Relaxed);
         let cancel = self.scope.child_token();
         self.requests().insert(key, cancel.clone());
-        let entry = Entry { connection: Arc::clone(self), key, progress: inbound.progress };
-        let (request, body) = Request::new(Arc::new(entry), inbound, cancel.clone());
-        let mut serving = contained(dispatch::serve(request, body));
+        let mut serving = contained(self.served(inbound, cancel.clone()));
         match serving.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(reply) => self.finish(key, reply, Flush::Later),
+            Poll::Ready((reply, _read)) => self.finish(key, reply, Flush::Later),
             Poll::Pending => self.detach(key, serving, cancel, place),
+        }
+        None
+    }
+
+    /// Serves a request, within the reads that may go on at once.
+    fn served(
+        self: &Arc<Self>,
+        inbound: Inbound,
+        cancel: CancellationToken,
+    ) -> impl Future<Output = Served> + Send + use<> {
+        let is_read = matches!(inbound.body, InboundBody::ReadResource { .. });
+        let reads = is_read.then(|| Arc::clone(&self.reads));
+        let entry = Entry { connection: Arc::clone(self), key: inbound.key, progress: inbound.progress };
+        let (request, body) = Request::new(Arc::new(entry), inbound, cancel);
+        async move {
+            let read = match reads {
+                // The semaphore is never closed.
+                Some(reads) => reads.acquire_owned().await.ok(),
+                None => None,
+            };
+            (dispatch::serve(request, body).await, read)
         }
     }
 
@@ -143,14 +224,17 @@ impl Connection {
     fn detach(
         self: &Arc<Self>,
         key: RequestKey,
-        serving: BoxFuture<'static, Reply>,
+        serving: BoxFuture<'static, Served>,
         cancel: CancellationToken,
         place: OwnedSemaphorePermit,
     ) {
         let connection = Arc::clone(self);
         self.calls.spawn(async move {
-            if let Some(reply) = cancel.run_until_cancelled(serving).await {
-                connection.output.room().await;
+            let answer = async {
+                let (reply, read) = serving.await;
+                (reply, read, connection.output.turn().await)
+            };
+            if let Some((reply, _read, _turn)) = cancel.run_until_cancelled(answer).await {
                 connection.finish(key, reply, Flush::Now);
             }
             drop(place);
@@ -161,7 +245,7 @@ impl Connection {
         let mut session = self.session();
         if let Some(line) = session.finish(key, reply) {
             // Under the session's lock, so that no news of this request gets behind its reply.
-            self.output.push(&line, flush);
+            self.output.push(line, flush);
         }
     }
 
@@ -181,7 +265,7 @@ impl Connection {
         asks.retain(|_, waiting| !waiting.is_closed());
         asks.insert(ask, sender);
         drop(asks);
-        self.output.push(&line, Flush::Now);
+        self.output.push(line, Flush::Now);
         Ok(receiver)
     }
 
@@ -193,18 +277,14 @@ impl Connection {
         self.asks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits, for a bounded time, until there is a place for one more request.
-    pub(crate) async fn place(&self) {
-        if self.places.available_permits() == 0 {
-            self.output.flush();
-            // Too late is an answer too: the request is then refused.
-            let _ = tokio::time::timeout(PLACE_WAIT, self.places.acquire()).await;
+    /// Waits, for a bounded time, until there are places for the request that is held back. Too late
+    /// is an answer too: the request is then refused.
+    pub(crate) async fn place(&self, received: &Received) {
+        self.output.flush();
+        let free = self.places.acquire_many(received.places);
+        if tokio::time::timeout(PLACE_WAIT, free).await.is_err() {
+            self.crowded.store(true, Ordering::Relaxed);
         }
-    }
-
-    /// Whether a request would find a place now.
-    pub(crate) fn has_place(&self) -> bool {
-        self.places.available_permits() > 0
     }
 
     /// Ends everything: gives calls in flight `grace` to finish, then cancels them and what goes
@@ -227,9 +307,9 @@ impl Connection {
 }
 
 /// A request's future, whose panic is an internal error of that request alone.
-fn contained(serving: impl Future<Output = Reply> + Send + 'static) -> BoxFuture<'static, Reply> {
+fn contained(serving: impl Future<Output = Served> + Send + 'static) -> BoxFuture<'static, Served> {
     let contained = AssertUnwindSafe(serving).catch_unwind();
-    Box::pin(contained.map(|ended| ended.unwrap_or_else(|panic| panicked(&*panic))))
+    Box::pin(contained.map(|ended| ended.unwrap_or_else(|panic| (panicked(&*panic), None))))
 }
 
 /// The reply to a request whose handler panicked. The panic's text goes to the log.
@@ -272,7 +352,7 @@ impl ProgressSink for News {
         let ProgressUpdate { progress, total, message } = update;
         if let Some(line) = session.progress(*key, *progress, *total, message.as_deref().unwrap_or_default())
         {
-            connection.output.push(&line, Flush::Now);
+            connection.output.push(line, Flush::Now);
         }
         true
     }

@@ -1,7 +1,7 @@
 //! Reading from a descriptor, with a way to stop.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -25,6 +25,8 @@ pub(crate) enum Readiness {
     Ready,
     /// The reading is to end.
     Stopped,
+    /// Nothing is there, and nobody reads the answers any more.
+    Unheard,
 }
 
 impl FdInput {
@@ -33,15 +35,33 @@ impl FdInput {
         Ok((Self { fd, stop }, Stop { _writer: stopper }))
     }
 
-    /// Waits for bytes, for the end of the stream, or for the order to stop.
-    pub(crate) fn wait(&self) -> io::Result<Readiness> {
+    /// Waits for bytes, for the end of the stream, for the order to stop, or until nobody reads
+    /// `answers`: a descriptor that is only written to says so without being written to.
+    pub(crate) fn wait(&self, answers: Option<BorrowedFd<'_>>) -> io::Result<Readiness> {
+        // Where there is nothing to watch, the stop is watched twice.
+        let answers = answers.unwrap_or(self.stop.as_fd());
         loop {
-            let mut fds = [PollFd::new(&self.fd, PollFlags::IN), PollFd::new(&self.stop, PollFlags::IN)];
+            let mut fds = [
+                PollFd::new(&self.fd, PollFlags::IN),
+                PollFd::new(&self.stop, PollFlags::IN),
+                PollFd::new(&answers, PollFlags::empty()),
+            ];
             match rustix::event::poll(&mut fds, None) {
-                Err(Errno::INTR) => {}
+                Err(Errno::INTR) => continue,
                 Err(error) => return Err(error.into()),
-                Ok(_) if !fds[1].revents().is_empty() => return Ok(Readiness::Stopped),
-                Ok(_) => return Ok(Readiness::Ready),
+                Ok(_) => {}
+            }
+            let [input, stop, answers] = fds.map(|fd| fd.revents());
+            if !stop.is_empty() {
+                return Ok(Readiness::Stopped);
+            }
+            // What the client said before it went away is heard.
+            if !input.is_empty() {
+                return Ok(Readiness::Ready);
+            }
+            // Nothing was asked of it, so it has an error, a hang-up, or is no descriptor at all.
+            if !answers.is_empty() {
+                return Ok(Readiness::Unheard);
             }
         }
     }
@@ -98,11 +118,32 @@ mod tests {
     }
 
     #[test]
+    fn a_closed_end_of_the_answers_is_seen_behind_what_was_asked() {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let (input, _stop) = FdInput::new(reader.into()).unwrap();
+        let (theirs, answers) = std::io::pipe().unwrap();
+        writer.write_all(b"x").unwrap();
+        drop(theirs);
+        assert_eq!(input.wait(Some(answers.as_fd())).unwrap(), Readiness::Ready);
+        assert_eq!(input.read(&mut [0; 8]).unwrap(), 1);
+        assert_eq!(input.wait(Some(answers.as_fd())).unwrap(), Readiness::Unheard);
+
+        let (theirs, answers) = UnixStream::pair().unwrap();
+        // A host that never writes to the socket it reads from may say so.
+        theirs.shutdown(std::net::Shutdown::Write).unwrap();
+        writer.write_all(b"x").unwrap();
+        assert_eq!(input.wait(Some(answers.as_fd())).unwrap(), Readiness::Ready);
+        assert_eq!(input.read(&mut [0; 8]).unwrap(), 1);
+        drop(theirs);
+        assert_eq!(input.wait(Some(answers.as_fd())).unwrap(), Readiness::Unheard);
+    }
+
+    #[test]
     fn reading_ends_when_it_is_told_to() {
         let (reader, writer) = std::io::pipe().unwrap();
         let (input, stop) = FdInput::new(reader.into()).unwrap();
         drop(stop);
-        assert_eq!(input.wait().unwrap(), Readiness::Stopped);
+        assert_eq!(input.wait(None).unwrap(), Readiness::Stopped);
         assert!(input.hung_up());
         drop(writer);
     }

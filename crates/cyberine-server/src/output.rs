@@ -1,10 +1,11 @@
 //! The queue of lines to one client: bounded, ordered, written by one writer at a time.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 use fd::FdSink;
 
@@ -30,8 +31,8 @@ pub(crate) enum Flush {
 
 /// Lines on their way to one client.
 ///
-/// Full-policy: producers ask for room first. Answers wait for it (the reader stops reading, a
-/// task awaits), news is dropped. A line that was let in is written, in the order of the pushes,
+/// Full-policy: producers ask for room first. Answers wait for it (the reader stops reading, tasks
+/// await their [`turn`](Self::turn)), news is dropped. A line that was let in is written, in the order of the pushes,
 /// unless the client goes away.
 pub(crate) struct Output {
     state: Mutex<State>,
@@ -45,6 +46,8 @@ pub(crate) struct Output {
     room: Condvar,
     /// Wakes tasks that wait for room.
     room_async: Notify,
+    /// Whose turn it is among tasks with an answer, so that room is not given away twice.
+    turn: Semaphore,
     /// Wakes whoever waits for the end of the stream.
     broken: Notify,
 }
@@ -98,6 +101,7 @@ impl Output {
             work_async: Notify::new(),
             room: Condvar::new(),
             room_async: Notify::new(),
+            turn: Semaphore::new(1),
             broken: Notify::new(),
         }
     }
@@ -107,13 +111,18 @@ impl Output {
     }
 
     /// Lets one line in, whatever waits: whoever pushes has asked for room before.
-    pub(crate) fn push(&self, line: &[u8], flush: Flush) {
+    pub(crate) fn push(&self, mut line: Vec<u8>, flush: Flush) {
         let mut state = self.lock();
         if state.stage != Stage::Open {
             return;
         }
-        state.pending.extend_from_slice(line);
-        state.pending.push(b'\n');
+        line.push(b'\n');
+        if state.pending.is_empty() && line.len() > USUAL {
+            // Too much to copy.
+            state.pending = line;
+        } else {
+            state.pending.extend_from_slice(&line);
+        }
         if flush == Flush::Now {
             self.flush_locked(&mut state);
         }
@@ -185,6 +194,18 @@ impl Output {
         (state.has_room(), state.written)
     }
 
+    /// Resolves when there is room and every task that asked before has had its turn. Whoever has
+    /// the turn pushes one line and then gives it back.
+    ///
+    /// # Cancel safety
+    /// Dropped before it resolves, it gives up its place among those who wait.
+    pub(crate) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        // The semaphore is never closed.
+        let turn = self.turn.acquire().await.ok();
+        self.room().await;
+        turn
+    }
+
     /// Resolves when there is room.
     pub(crate) async fn room(&self) {
         loop {
@@ -194,6 +215,16 @@ impl Output {
             }
             notified.await;
         }
+    }
+
+    /// The descriptor that is written to, where there is one: it says when nobody reads it any more.
+    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.direct.as_ref().map(FdSink::descriptor)
+    }
+
+    /// Takes note that nobody reads the descriptor any more.
+    pub(crate) fn hung_up(&self) {
+        self.break_locked(&mut self.lock(), &io::ErrorKind::BrokenPipe.into());
     }
 
     /// Resolves when the client has gone away.

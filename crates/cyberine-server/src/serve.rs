@@ -9,9 +9,9 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Performed};
 use crate::input::{FdInput, Readiness};
-use crate::lines::{Lines, fill};
+use crate::lines::{Line, Lines, fill};
 use crate::output::Output;
 use crate::output::fd::FdSink;
 use crate::server::Server;
@@ -65,8 +65,9 @@ impl Server {
         let reading = on_thread("mcp-input", &connection, move |connection| read_lines(connection, &input))?;
         let ended = tokio::select! {
             biased;
-            () = reading.cancelled() => Ended::InputClosed,
+            // First, because the reading ends with it.
             () = connection.output.broken() => Ended::OutputClosed,
+            () = reading.cancelled() => Ended::InputClosed,
             () = stop.cancelled() => Ended::Stopped,
         };
         drop(stopper);
@@ -129,7 +130,8 @@ fn on_thread(
     Ok(over)
 }
 
-/// Reads and serves lines until the stream ends, fails, or is told to stop.
+/// Reads and serves lines until the stream ends, fails, is told to stop, or nobody reads the
+/// answers.
 fn read_lines(connection: &Arc<Connection>, input: &FdInput) {
     let mut lines = Lines::new(connection.server.profile.limits.frame);
     loop {
@@ -137,11 +139,15 @@ fn read_lines(connection: &Arc<Connection>, input: &FdInput) {
             if !held_back(connection, input) {
                 return;
             }
-            connection.receive(line);
+            serve_line(connection, line);
         }
         connection.output.flush();
-        match input.wait().and_then(|readiness| match readiness {
+        match input.wait(connection.output.descriptor()).and_then(|readiness| match readiness {
             Readiness::Stopped => Ok(0),
+            Readiness::Unheard => {
+                connection.output.hung_up();
+                Ok(0)
+            }
             Readiness::Ready => fill(&mut lines, |space| input.read(space)),
         }) {
             Ok(0) => break,
@@ -154,13 +160,29 @@ fn read_lines(connection: &Arc<Connection>, input: &FdInput) {
         }
     }
     if let Some(line) = lines.last() {
-        connection.receive(line);
+        serve_line(connection, line);
         connection.output.flush();
     }
 }
 
-/// Waits until there is room for an answer and a place for a request. `false` where the client
-/// has closed its end and lets the answers stand.
+/// Serves one line. Only a request that finds no place holds up the lines behind it.
+fn serve_line(connection: &Arc<Connection>, line: Line<'_>) {
+    let mut received = connection.receive(line);
+    while connection.perform(&mut received) == Performed::UpToPlace {
+        Handle::current().block_on(connection.place(&received));
+    }
+}
+
+/// As [`serve_line`], over an async stream.
+async fn serve_line_async(connection: &Arc<Connection>, line: Line<'_>) {
+    let mut received = connection.receive(line);
+    while connection.perform(&mut received) == Performed::UpToPlace {
+        connection.place(&received).await;
+    }
+}
+
+/// Waits until there is room for an answer. `false` where the client has closed its end and lets
+/// the answers stand.
 fn held_back(connection: &Connection, input: &FdInput) -> bool {
     let (mut still, mut seen) = (0, None);
     if !connection.output.has_room() {
@@ -176,9 +198,6 @@ fn held_back(connection: &Connection, input: &FdInput) -> bool {
             return false;
         }
     }
-    if !connection.has_place() {
-        Handle::current().block_on(connection.place());
-    }
     true
 }
 
@@ -191,8 +210,7 @@ async fn read_stream(connection: &Arc<Connection>, mut reader: impl AsyncRead + 
                 connection.output.flush();
                 connection.output.room().await;
             }
-            connection.place().await;
-            connection.receive(line);
+            serve_line_async(connection, line).await;
         }
         connection.output.flush();
         match reader.read(lines.space()).await {
@@ -205,7 +223,7 @@ async fn read_stream(connection: &Arc<Connection>, mut reader: impl AsyncRead + 
         }
     }
     if let Some(line) = lines.last() {
-        connection.receive(line);
+        serve_line_async(connection, line).await;
         connection.output.flush();
     }
 }

@@ -48,6 +48,10 @@ impl FdSink {
         Ok(Self { fd, kind })
     }
 
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
     /// Writes some of `bytes`, or fails with `WouldBlock`.
     pub(crate) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         loop {

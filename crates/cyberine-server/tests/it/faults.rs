@@ -125,6 +125,59 @@ fn calls_in_flight_are_bounded() {
     assert_eq!(host.call("list_team", json!({}))["result"]["structuredContent"], json!({ "members": [] }));
 }
 
+/// Fills every place with calls that do not end.
+fn fill_places(host: &mut Host) {
+    for _ in 0..256 {
+        host.request("tools/call", json!({ "name": "slow", "arguments": { "ms": 600_000 } }));
+    }
+}
+
+#[test]
+fn what_needs_no_place_does_not_wait_for_one() {
+    for wire in WIRES {
+        let mut host = Host::start(wire, server());
+        host.initialize(json!({}));
+        fill_places(&mut host);
+        let began = std::time::Instant::now();
+        for _ in 0..50 {
+            host.is_quiet();
+            host.send(&json!({ "jsonrpc": "2.0", "method": "notifications/nonsense" }));
+            let stray = json!({ "requestId": "none" });
+            host.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": stray }));
+            assert!(host.ask("tools/list", json!({}))["result"]["tools"].is_array());
+        }
+        // 200 lines, of which each would wait for a quarter of a second.
+        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    }
+}
+
+#[test]
+fn requests_that_find_no_place_hold_up_the_lines_behind_them_once() {
+    let mut host = Host::start(WIRES[0], server());
+    host.initialize(json!({}));
+    fill_places(&mut host);
+    let began = std::time::Instant::now();
+    for _ in 0..80 {
+        assert_eq!(host.call("list_team", json!({}))["error"]["code"], -33003);
+    }
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_large_request_takes_several_places() {
+    let mut host = Host::start(WIRES[0], server());
+    host.initialize(json!({}));
+    let large = |pad: usize| {
+        let meta = json!({ "pad": "x".repeat(pad) });
+        json!({ "name": "slow", "arguments": { "ms": 600_000 }, "_meta": meta })
+    };
+    for _ in 0..16 {
+        host.request("tools/call", large(4 * 1024 * 1024 - 1024));
+    }
+    assert_eq!(host.call("list_team", json!({}))["error"]["code"], -33003);
+    host.is_quiet();
+}
+
 #[test]
 fn a_client_that_goes_away_ends_the_server_with_what_was_in_flight() {
     for wire in WIRES {
@@ -166,14 +219,16 @@ fn a_server_that_is_told_to_stop_stops() {
 }
 
 #[test]
-fn a_client_that_reads_no_more_ends_the_server() {
+fn a_client_that_reads_no_more_ends_the_server_also_where_it_says_nothing() {
     for wire in WIRES {
-        let mut host = Host::start_unread(wire, server());
-        host.stop_reading();
-        host.send_line("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}");
-        let (ended, took, _) = host.finished();
-        assert_eq!(ended, Ended::OutputClosed);
-        assert!(took < END, "{took:?}");
+        for said in ["", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n"] {
+            let mut host = Host::start_unread(wire, server());
+            host.writer().write_all(said.as_bytes()).unwrap();
+            host.stop_reading();
+            let (ended, took, _) = host.finished();
+            assert_eq!(ended, Ended::OutputClosed);
+            assert!(took < END, "{took:?}");
+        }
     }
 }
 

@@ -153,7 +153,8 @@ fn needs(key: &str, state: Value) -> Result<Outcome, CallError> {
     Ok(Outcome::InputRequired { requests: BTreeMap::from([(key.to_owned(), request)]), state })
 }
 
-/// The resources: `fixture://things/{id}` for every id that is a number.
+/// The resources: `fixture://things/{id}` for every id that is a number, and `fixture://large/{id}`
+/// with 3 MiB of text, which take a while as from a disk.
 pub(crate) struct FixtureResources;
 
 impl ResourceSet for FixtureResources {
@@ -193,6 +194,11 @@ impl ResourceSet for FixtureResources {
 
     fn read(&self, _caller: Caller, uri: String) -> BoxFuture<'_, Result<ResourceContents, ResourceError>> {
         Box::pin(async move {
+            if uri.starts_with("fixture://large/") {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                let text = "x".repeat(3 * 1024 * 1024);
+                return Ok(ResourceContents { uri, mime_type: "text/plain".to_owned(), text });
+            }
             let id = uri.strip_prefix("fixture://things/").and_then(|id| id.parse::<u32>().ok());
             let Some(id) = id else { return Err(ResourceError::NotFound { uri }) };
             let text = json!({ "id": id }).to_string();

@@ -124,6 +124,83 @@ fn a_termination_signal_is_a_quiet_end() {
     drop(to);
 }
 
+/// The most memory a process has had so far, in KiB.
+#[cfg(target_os = "linux")]
+fn peak(child: &Child) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// Waits until a process has taken all the memory it wants for what it was sent.
+#[cfg(target_os = "linux")]
+fn settles(child: &Child) {
+    let began = Instant::now();
+    let mut last = 0;
+    loop {
+        let (now, seen) = (peak(child), Instant::now());
+        if now == last {
+            return;
+        }
+        last = now;
+        assert!(began.elapsed() < PATIENCE, "the process grows and grows");
+        while seen.elapsed() < Duration::from_millis(300) {
+            std::thread::park_timeout(Duration::from_millis(50));
+        }
+    }
+}
+
+/// Sends lines to a host's server that nobody reads from, then reads what comes; gives the messages
+/// and by how many KiB the process has grown at most.
+#[cfg(target_os = "linux")]
+fn answers_and_growth(revision: &str, lines: &[String], answers: usize) -> (Vec<Value>, u64) {
+    let mut child =
+        fixture_server().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut to = child.stdin.take().unwrap();
+    let mut from = BufReader::new(child.stdout.take().unwrap()).lines();
+    to.write_all(OPENING.replace("2025-11-25", revision).as_bytes()).unwrap();
+    from.next().unwrap().unwrap();
+    let before = peak(&child);
+    to.write_all(lines.concat().as_bytes()).unwrap();
+    settles(&child);
+    let seen =
+        from.by_ref().take(answers).map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
+    let grown = peak(&child) - before;
+    drop(to);
+    assert!(exited(&mut child).success());
+    (seen, grown)
+}
+
+/// Reads whose answers have 75 MiB together.
+#[cfg(target_os = "linux")]
+fn large_reads() -> Vec<Value> {
+    let read = |id| {
+        let params = json!({ "uri": format!("fixture://large/{id}") });
+        json!({ "jsonrpc": "2.0", "id": id, "method": "resources/read", "params": params })
+    };
+    (0..25).map(read).collect()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn answers_that_nobody_reads_are_not_piled_up() {
+    let lines: Vec<String> = large_reads().iter().map(|read| format!("{read}\n")).collect();
+    let (answers, grown) = answers_and_growth("2025-11-25", &lines, 25);
+    assert!(answers.iter().all(|answer| answer["result"]["contents"][0]["text"].is_string()));
+    assert!(grown < 48 * 1024, "{grown} KiB");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn answers_that_wait_in_batches_are_not_piled_up() {
+    let batch = format!("{}\n", Value::from(large_reads()));
+    let (answers, grown) = answers_and_growth("2025-03-26", &[batch], 1);
+    let parts = answers[0].as_array().unwrap();
+    assert_eq!(parts.iter().filter(|part| part["result"].is_object()).count(), 2);
+    assert_eq!(parts.iter().filter(|part| part["error"]["code"] == -32603).count(), 23);
+    assert!(grown < 48 * 1024, "{grown} KiB");
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn a_large_line_does_not_grow_the_process() {
@@ -131,15 +208,9 @@ fn a_large_line_does_not_grow_the_process() {
         fixture_server().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut to = child.stdin.take().unwrap();
     let mut answers = BufReader::new(child.stdout.take().unwrap()).lines();
-    let pid = child.id();
-    let peak = || {
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
-    };
     to.write_all(OPENING.as_bytes()).unwrap();
     answers.next().unwrap().unwrap();
-    let before = peak();
+    let before = peak(&child);
     let chunk = vec![b'x'; 1024 * 1024];
     for _ in 0..20 {
         to.write_all(&chunk).unwrap();
@@ -147,7 +218,7 @@ fn a_large_line_does_not_grow_the_process() {
     to.write_all(b"\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").unwrap();
     assert!(answers.next().unwrap().unwrap().contains("error"));
     assert!(answers.next().unwrap().unwrap().contains("\"id\":1"));
-    let grown = peak() - before;
+    let grown = peak(&child) - before;
     assert!(grown < 9 * 1024, "{grown} KiB");
     drop(to);
     assert!(exited(&mut child).success());
