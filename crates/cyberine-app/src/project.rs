@@ -8,6 +8,11 @@ use rustix::fs::Access;
 use crate::environment::{Environment, PROJECT_VARIABLE};
 use crate::home::{Home, HomeError};
 
+/// The configuration of a project.
+const CONFIG: &str = "cyberine.toml";
+/// Where a project keeps what its runs wrote.
+const RECORDS: &str = ".local";
+
 /// The directory whose runs these are, absolute and free of symbolic links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
@@ -71,6 +76,12 @@ pub enum ProjectError {
         /// What named it.
         source_name: &'static str,
     },
+    /// The working directory is somebody's project, and must not be.
+    #[error("the working directory `{}` holds `{CONFIG}`, but the user's home and `/` are projects only where they are named: name it with --project, or move that file away", .path.display())]
+    NeedsAName {
+        /// The directory.
+        path: PathBuf,
+    },
     /// The default project could not be made.
     #[error("no working directory can be used as the project, and the default one could not be made")]
     Default(#[source] HomeError),
@@ -83,6 +94,8 @@ impl Project {
     ///
     /// # Errors
     /// A directory that was named and cannot be used is an error: nothing else is put in its place.
+    /// So is a working directory that is a project already and cannot be used: its budget would be
+    /// left behind.
     pub fn resolve(
         flag: Option<&Path>,
         environment: &Environment,
@@ -94,7 +107,7 @@ impl Project {
         if let Some(path) = environment.path(PROJECT_VARIABLE) {
             return Self::named(&path, ProjectSource::Variable, environment);
         }
-        if let Some(directory) = environment.cwd().and_then(|cwd| usable(cwd, environment)) {
+        if let Some(directory) = working_directory(environment, writable)? {
             return Ok(Self { directory, source: ProjectSource::WorkingDirectory });
         }
         let directory = home.default_project().map_err(ProjectError::Default)?;
@@ -141,17 +154,44 @@ impl Project {
     /// Its configuration file, whether or not there is one.
     #[must_use]
     pub fn config_file(&self) -> PathBuf {
-        self.directory.join("cyberine.toml")
+        self.directory.join(CONFIG)
     }
 }
 
-fn usable(cwd: &Path, environment: &Environment) -> Option<PathBuf> {
-    let directory = cwd.canonicalize().ok()?;
+/// The working directory, where it can be the project; `None` where another one is to be used.
+fn working_directory(
+    environment: &Environment,
+    writable: impl Fn(&Path) -> bool,
+) -> Result<Option<PathBuf>, ProjectError> {
+    let Some(directory) = environment.cwd().and_then(|cwd| cwd.canonicalize().ok()) else { return Ok(None) };
+    if !directory.is_dir() {
+        return Ok(None);
+    }
     let user_home = environment.user_home().and_then(|home| home.canonicalize().ok());
-    let root = directory.parent().is_none();
-    let fits =
-        !root && user_home.as_deref() != Some(&directory) && directory.is_dir() && writable(&directory);
-    fits.then_some(directory)
+    if directory.parent().is_none() || user_home.as_deref() == Some(&directory) {
+        // Other programs keep a `.local` in the user's home, so only our own file tells.
+        return if holds(&directory, CONFIG) {
+            Err(ProjectError::NeedsAName { path: directory })
+        } else {
+            Ok(None)
+        };
+    }
+    if writable(&directory) {
+        return Ok(Some(directory));
+    }
+    if holds(&directory, CONFIG) || holds(&directory, RECORDS) {
+        let source_name = ProjectSource::WorkingDirectory.name();
+        return Err(ProjectError::ReadOnly { path: directory, source_name });
+    }
+    Ok(None)
+}
+
+/// Whether `directory` has an entry of that name, or keeps to itself whether it has.
+fn holds(directory: &Path, name: &str) -> bool {
+    match directory.join(name).symlink_metadata() {
+        Ok(_) => true,
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
 }
 
 fn writable(directory: &Path) -> bool {
@@ -210,6 +250,23 @@ mod tests {
         std::os::unix::fs::symlink(place.path("user"), place.path("link")).unwrap();
         let project = Project::resolve(None, &place.environment("link", ""), &place.home).unwrap();
         assert_eq!(project.source(), ProjectSource::Default);
+    }
+
+    #[test]
+    fn a_working_directory_that_is_a_project_is_never_left_for_another_one() {
+        let place = place();
+        let look = |cwd: &str| working_directory(&place.environment(cwd, ""), |_| false);
+        assert!(matches!(look("work"), Ok(None)));
+        std::fs::create_dir(place.path("work/.local")).unwrap();
+        assert!(matches!(look("work"), Err(ProjectError::ReadOnly { .. })));
+        std::os::unix::fs::symlink("nowhere", place.path("other/cyberine.toml")).unwrap();
+        let error = look("other").unwrap_err().to_string();
+        assert!(error.contains("(the working directory) is not writable"), "{error}");
+
+        std::fs::create_dir(place.path("user/.local")).unwrap();
+        assert!(matches!(look("user"), Ok(None)));
+        std::fs::write(place.path("user/cyberine.toml"), "").unwrap();
+        assert!(matches!(look("user"), Err(ProjectError::NeedsAName { .. })));
     }
 
     #[test]
