@@ -33,7 +33,7 @@ pub(crate) enum Command {
     Demo(Demo),
     /// Write a commented configuration from what is found on this machine.
     Init(Init),
-    /// Look at a project's configuration and allow it to define providers.
+    /// Show what a project's configuration would do, and ask whether to allow it.
     Trust(TrustArgs),
     /// Check the home, the database, the configuration and the providers.
     Doctor(Doctor),
@@ -77,6 +77,9 @@ pub(crate) struct Init {
 pub(crate) struct TrustArgs {
     /// The project (else --project, else the working directory).
     pub(crate) dir: Option<PathBuf>,
+    /// Allow it without asking.
+    #[arg(long)]
+    pub(crate) yes: bool,
 }
 
 #[derive(Debug, Args)]

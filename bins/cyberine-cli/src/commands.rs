@@ -31,7 +31,8 @@ const NEWEST: u32 = 10_000;
 /// Whatever keeps the command from doing what it was asked.
 pub(crate) async fn run(cli: Cli, environment: Environment, out: &Out) -> Result<Exit, Problem> {
     let environment = Arc::new(environment);
-    let open = || Workplace::resolve(cli.project.as_deref(), Arc::clone(&environment));
+    let open_at = |project: Option<&Path>| Workplace::resolve(project, Arc::clone(&environment));
+    let open = || open_at(cli.project.as_deref());
     match cli.command {
         Command::Guide => {
             crate::guide::run(out);
@@ -41,7 +42,7 @@ pub(crate) async fn run(cli: Cli, environment: Environment, out: &Out) -> Result
         Command::Init(args) => init::run(&args, &open()?, out).await,
         Command::Trust(args) => {
             let project = args.dir.as_deref().or(cli.project.as_deref());
-            trust::run(project.map(Path::to_owned), environment, out)
+            trust::run(&open_at(project)?, args.yes, out)
         }
         Command::Doctor(args) => doctor::run(&args, cli.project.as_deref(), &environment, out).await,
         Command::Orchestrate(args) => orchestrate::run(args, &open()?, out).await,

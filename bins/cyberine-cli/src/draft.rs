@@ -32,7 +32,8 @@ fn head(scope: Scope) -> String {
         Scope::Home => "# Cyberine, for every project of yours. Written by `cyberine init --home`.",
         Scope::Project => {
             "# Cyberine, for this project. Written by `cyberine init`.\n\
-             # Providers in this file are used only after `cyberine trust`, and again after every change."
+             # Only its [budget] counts until `cyberine trust` has shown it and you have said yes; every change\n\
+             # of it is asked about again."
         }
     };
     format!("{first}\n# Every provider below is asked by every `orchestrate`; `#` switches a line off.\n")
@@ -151,7 +152,7 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cyberine_app::{ConfigSource, FoundProgram, providers_of};
+    use cyberine_app::{ConfigSource, FoundProgram, offer_of};
 
     fn found(models: &[&str]) -> Found {
         Found {
@@ -168,7 +169,7 @@ mod tests {
     }
 
     fn names(text: &str) -> Vec<String> {
-        providers_of(&ConfigSource::of("draft", text)).unwrap().into_keys().collect()
+        offer_of(&ConfigSource::of("draft", text)).unwrap().providers.into_keys().collect()
     }
 
     #[test]

@@ -6,7 +6,7 @@ const COMMANDS: [(&str, &str, &str); 9] = [
     ("guide", "", "this map"),
     ("demo", "", "one orchestration without account or key, on what is found"),
     ("init", "[--home] [--force]", "write a configuration from what is found on this machine"),
-    ("trust", "[DIR]", "look at a project's configuration and allow it to define providers"),
+    ("trust", "[DIR] [--yes]", "show what a project's configuration would do, and ask whether to allow it"),
     ("doctor", "[--rebuild]", "check home, database, configuration, providers; settle dead runs"),
     ("orchestrate", "PROMPT [--no-wait]", "ask every provider, judge the answers; MAY SPEND MONEY"),
     ("runs", "[QUERY] [--limit N]", "list runs of all projects, newest first"),
@@ -47,7 +47,7 @@ pub(crate) fn run(out: &Out) {
     out.line(out.paint(Style::Strong, "First"));
     for line in [
         "  1. cyberine demo      see a run from end to end",
-        "  2. cyberine init      write cyberine.toml; then `cyberine trust`, `cyberine doctor`",
+        "  2. cyberine init      write cyberine.toml; then `cyberine trust` (it asks), `cyberine doctor`",
         "  3. cyberine orchestrate \"…\"",
     ] {
         out.line(line);

@@ -1,9 +1,10 @@
 //! The one place that prints.
 
 use std::fmt::Display;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::sync::OnceLock;
 
-use cyberine_app::{Environment, Problem};
+use cyberine_app::{Environment, Exit, Problem, escape_controls};
 use serde::Serialize;
 
 use crate::plain::plain;
@@ -11,11 +12,13 @@ use crate::plain::plain;
 /// Where results go: stdout for what was asked for, stderr for everything about it.
 ///
 /// A reader that has gone away (`cyberine runs | head`) is no fault: what it does not read is not
-/// written, and the command ends as it would have.
+/// written, and the command ends as it would have. Any other failure to write is kept, and the
+/// command ends with it.
 pub(crate) struct Out {
     format: Format,
     terminal: bool,
     colours: bool,
+    failed: OnceLock<io::Error>,
 }
 
 /// What a command prints.
@@ -54,7 +57,7 @@ impl Out {
         let dumb = environment.text("TERM") == Some("dumb");
         let terminal = io::stdout().is_terminal() && !dumb && format == Format::Text;
         let colours = terminal && environment.text("NO_COLOR").is_none();
-        Self { format, terminal, colours }
+        Self { format, terminal, colours, failed: OnceLock::new() }
     }
 
     /// Whether programs read this.
@@ -81,7 +84,7 @@ impl Out {
 
     /// One line for people.
     pub(crate) fn line(&self, text: impl Display) {
-        write(&mut io::stdout().lock(), format!("{text}\n").as_bytes());
+        self.write(format!("{text}\n").as_bytes());
     }
 
     /// Text that somebody else wrote, without what could drive a terminal, indented.
@@ -93,30 +96,99 @@ impl Out {
 
     /// Bytes that drive the terminal.
     pub(crate) fn raw(&self, text: &str) {
-        write(&mut io::stdout().lock(), text.as_bytes());
+        self.write(text.as_bytes());
     }
 
     /// The JSON document of this command.
     pub(crate) fn json(&self, value: &impl Serialize) {
         let text = serde_json::to_string_pretty(value).unwrap_or_default();
-        self.line(text);
+        self.line(escape_in_strings(&text));
+    }
+
+    /// Whether a person is there to be asked.
+    pub(crate) fn can_ask(&self) -> bool {
+        !self.is_json() && io::stdout().is_terminal() && io::stdin().is_terminal()
+    }
+
+    /// Asks a question that only a clear yes answers with yes.
+    pub(crate) fn confirms(&self, question: &str) -> bool {
+        self.raw(&format!("{question} [y/N] "));
+        let mut answer = String::new();
+        let read = io::stdin().lock().read_line(&mut answer);
+        // Nobody has read the question, or nobody has answered it.
+        if self.failed.get().is_some() || read.is_err() {
+            return false;
+        }
+        matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+    }
+
+    /// How the command ends: as it did, or with what could not be written of its results.
+    pub(crate) fn end(&self, ended: Exit) -> Exit {
+        let Some(error) = self.failed.get() else { return ended };
+        self.note(format_args!("cyberine: the results could not be written to stdout: {error}"));
+        if ended == Exit::Done { Exit::Internal } else { ended }
+    }
+
+    fn write(&self, bytes: &[u8]) {
+        if let Err(error) = write(&mut io::stdout().lock(), bytes) {
+            // The first failure tells most; a second one changes nothing.
+            let _ = self.failed.set(error);
+        }
     }
 
     /// Why the command could not do what it was asked, with a JSON document for programs.
     pub(crate) fn problem(&self, problem: &Problem) {
         if self.is_json() {
-            self.json(&serde_json::json!({ "error": problem.message, "exit": problem.exit as u8 }));
+            self.document_of(problem);
         }
         self.note(format_args!("cyberine: {problem}"));
     }
 
+    /// The JSON document of a command that could not do what it was asked.
+    pub(crate) fn document_of(&self, problem: &Problem) {
+        self.json(&serde_json::json!({ "error": problem.message, "exit": problem.exit as u8 }));
+    }
+
     /// A remark about the work, on stderr.
     pub(crate) fn note(&self, text: impl Display) {
-        write(&mut io::stderr().lock(), format!("{}\n", plain(&text.to_string())).as_bytes());
+        // Nobody is left to tell where stderr fails.
+        let _ =
+            write(&mut io::stderr().lock(), format!("{}\n", escape_controls(&text.to_string())).as_bytes());
     }
 }
 
-fn write(to: &mut impl Write, bytes: &[u8]) {
-    // A closed pipe is the reader's choice, and there is nobody left to tell of anything else.
-    let _ = to.write_all(bytes).and_then(|()| to.flush());
+fn write(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    match to.write_all(bytes).and_then(|()| to.flush()) {
+        // A closed pipe is the reader's choice.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
+/// JSON text with escapes for what it may hold as it is and a terminal must not: DEL, C1, what
+/// turns the direction of text. Outside of strings JSON has none of these.
+fn escape_in_strings(json: &str) -> String {
+    let drives = |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let mut out = String::with_capacity(json.len());
+    for character in json.chars() {
+        if drives(character) {
+            out.push_str(&format!("\\u{:04x}", u32::from(character)));
+        } else {
+            out.push(character);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_drives_no_terminal_and_means_the_same() {
+        let text = "a\u{1b}]\u{9d}b\u{7f}\u{202e}\n é";
+        let document = escape_in_strings(&serde_json::to_string(text).unwrap_or_default());
+        assert!(document.chars().all(|c| !c.is_control() && c != '\u{202e}'), "{document}");
+        assert_eq!(serde_json::from_str::<String>(&document).unwrap_or_default(), text);
+    }
 }

@@ -55,6 +55,49 @@ const fn control(character: char) -> bool {
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// How many of one character in a row are written out; more are counted.
+const WRITTEN_OUT: usize = 8;
+/// The same for spaces, which nobody can count on a screen.
+const SPACES_WRITTEN_OUT: usize = 2;
+
+/// `text` in quotation marks, as [`escaped`], so that it shows where it begins and ends.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("\"{}\"", escaped(text).replace('"', "\\\""))
+}
+
+/// The whole of `text` on one line: nothing in it is dropped, everything that a screen would not
+/// show as itself is an escape (`\n`, `\u{1b}`), and a long run of one character is its count
+/// (`\{3000 spaces}`). A backslash is doubled, so that nothing else can look like an escape.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(character) = rest.next() {
+        let mut run = 1;
+        while rest.next_if_eq(&character).is_some() {
+            run += 1;
+        }
+        let shown = shown(character);
+        match (character, run) {
+            (' ', run) if run > SPACES_WRITTEN_OUT => out.push_str(&format!("\\{{{run} spaces}}")),
+            (_, run) if run > WRITTEN_OUT => out.push_str(&format!("\\{{{run} times {shown}}}")),
+            (_, run) => out.push_str(&shown.repeat(run)),
+        }
+    }
+    out
+}
+
+/// One character as itself, or as its escape.
+fn shown(character: char) -> String {
+    match character {
+        '\'' | '"' => character.to_string(),
+        // Letters and signs that look like a space.
+        '\u{115f}' | '\u{1160}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}' => {
+            character.escape_unicode().to_string()
+        }
+        other => other.escape_debug().to_string(),
+    }
+}
+
 /// The first `width` characters of one line, with an ellipsis where there was more.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     let one_line: String = plain(text).split_whitespace().collect::<Vec<_>>().join(" ");
@@ -84,6 +127,20 @@ mod tests {
         check("\u{202e}txt.exe", "txt.exe");
         check("half a sequence \u{1b}[31", "half a sequence ");
         check("\u{1b}[1\nnext", "\nnext");
+    }
+
+    #[test]
+    fn what_is_quoted_is_shown_whole_on_one_line_and_cannot_be_mistaken() {
+        let check = |text: &str, want: &str| assert_eq!(quoted(text), format!("\"{want}\""), "{text:?}");
+        check("plain é 漢 'x'", "plain é 漢 'x'");
+        check("echo 42 \u{1b}]\n touch x #\u{7}", r"echo 42 \u{1b}]\n touch x #\u{7}");
+        check("a\u{9d}b\u{202e}c\u{200b}d\u{a0}e\u{2028}f", r"a\u{9d}b\u{202e}c\u{200b}d\u{a0}e\u{2028}f");
+        check(r#"say "\n""#, r#"say \"\\n\""#);
+        check(&format!("a{}b", " ".repeat(3000)), r"a\{3000 spaces}b");
+        check(r"a\{3000 spaces}b", r"a\\{3000 spaces}b");
+        check(&"\n".repeat(40), r"\{40 times \n}");
+        check("a  b \u{2800}\u{3164}", r"a  b \u{2800}\u{3164}");
+        check("", "");
     }
 
     #[test]

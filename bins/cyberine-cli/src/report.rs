@@ -1,10 +1,11 @@
 //! A run, told to people.
 
+use cyberine_app::Reach;
 use cyberine_run_store::{Candidate, Run, RunState, Step, Verdict, VerdictOutcome};
 use cyberine_types::{Billing, CostBasis, Usage, Usd};
 
 use crate::out::{Out, Style};
-use crate::plain::{cut, plain};
+use crate::plain::{cut, escaped, plain, quoted};
 use crate::table::{aligned, fitting, side_by_side};
 
 /// How much of each answer stands in its column.
@@ -94,11 +95,19 @@ pub(crate) fn row(candidate: &Candidate) -> Vec<String> {
 fn usage(usage: &Usage) -> String {
     match (usage.usd, usage.basis) {
         (_, CostBasis::Scripted) => {
-            format!("{} tokens (scripted answers, no model was called)", usage.tokens())
+            format!("{} tokens (scripted answers, no model was called)", tokens(usage))
         }
-        (Some(usd), _) if usd > Usd::ZERO => format!("{} tokens, {usd}", usage.tokens()),
-        (_, CostBasis::Included) => format!("{} tokens, no money per token", usage.tokens()),
-        _ => format!("{} tokens", usage.tokens()),
+        (Some(usd), _) if usd > Usd::ZERO => format!("{} tokens, {usd}", tokens(usage)),
+        (_, CostBasis::Included) => format!("{} tokens, no money per token", tokens(usage)),
+        _ => format!("{} tokens", tokens(usage)),
+    }
+}
+
+/// How many tokens were counted; `-` where nobody has counted any.
+fn tokens(usage: &Usage) -> String {
+    match usage.tokens() {
+        0 => "-".to_owned(),
+        counted => counted.to_string(),
     }
 }
 
@@ -111,7 +120,38 @@ pub(crate) fn billed(used: &Usage, billing: Billing) -> String {
         (Some(usd), Billing::Metered) => usd.to_string(),
         (None, Billing::Metered) => "cost unknown".to_owned(),
     };
-    format!("{} tokens, {money}", used.tokens())
+    format!("{} tokens, {money}", tokens(used))
+}
+
+/// Everything that decides what a provider does, in lines of which none can be forged: whoever
+/// allows it must have seen it all.
+pub(crate) fn reach_lines(reach: &Reach) -> Vec<String> {
+    let Reach { name, kind, billing, program, url, plain_http, cwd, model, tools, variables } = reach;
+    let list = |words: &[String]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+    let mut lines = vec![format!("{} ({kind}, {})", escaped(name), paid_by(*billing))];
+    let mut add = |what: &str, value: String| lines.push(format!("  {what:<8}{value}"));
+    if let Some(program) = program {
+        add("runs", list(program));
+    }
+    if let Some(cwd) = cwd {
+        add("in", quoted(cwd));
+    }
+    if let Some(url) = url {
+        add("asks", quoted(url));
+    }
+    if *plain_http {
+        add("sends", "its key without encryption, where the address is `http`".to_owned());
+    }
+    if let Some(model) = model {
+        add("model", quoted(model));
+    }
+    if !tools.is_empty() {
+        add("may use", list(tools));
+    }
+    if !variables.is_empty() {
+        add("reads", format!("the values of the variables {}", list(variables)));
+    }
+    lines
 }
 
 /// How a provider is paid for, in words.
@@ -183,5 +223,7 @@ mod tests {
         check(Some(20_000), Billing::Subscription, "3 tokens, subscription, worth $0.02");
         check(None, Billing::Free, "3 tokens, free");
         check(Some(0), Billing::Scripted, "3 tokens, scripted");
+        assert_eq!(billed(&Usage::default(), Billing::Free), "- tokens, free");
+        assert_eq!(usage(&Usage::default()), "- tokens");
     }
 }

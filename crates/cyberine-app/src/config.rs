@@ -1,6 +1,8 @@
 //! The configuration: `config.toml` in the home, `cyberine.toml` in the project.
 
 mod document;
+mod money;
+mod offer;
 mod source;
 mod write;
 
@@ -17,12 +19,14 @@ use crate::home::Home;
 use crate::project::Project;
 use crate::trust::{Trust, TrustError, TrustState};
 
-use document::Document;
 pub use document::Place;
+use offer::Layer;
+pub use offer::{Offer, Setting, offer_of};
 pub use source::ConfigSource;
 pub use write::{Overwrite, Written, write_config};
 
-const SECTIONS: [&str; 4] = ["providers", "orchestrate", "budget", "run"];
+/// The one section of a project's file that needs no trust: it can only tighten.
+const BUDGET: &str = "budget";
 
 /// What a run holds of the day's money until its cost is known, where nothing else is said.
 const DEFAULT_RUN: Usd = Usd::from_micros(1_000_000);
@@ -40,8 +44,8 @@ pub struct Config {
     pub run: RunConfig,
     /// The files it was read from, the home's first.
     pub files: Vec<PathBuf>,
-    /// The project's file, where it defines providers and the user has not trusted it as it is:
-    /// nothing of it holds but a tighter budget.
+    /// The project's file, where it says more than a budget and the user has not trusted it as it
+    /// is: nothing of it holds but a tighter budget.
     pub untrusted: Option<Untrusted>,
 }
 
@@ -54,16 +58,23 @@ pub struct Untrusted {
     pub state: TrustState,
     /// The providers it would define.
     pub providers: Vec<String>,
+    /// Its sections that are not in force, by name.
+    pub sections: Vec<String>,
 }
 
 impl std::fmt::Display for Untrusted {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let what = match self.state {
             TrustState::Changed => "has changed since you trusted it",
-            TrustState::Unknown | TrustState::Trusted => "defines providers and is not trusted",
+            TrustState::Unknown | TrustState::Trusted => "is not trusted",
         };
         let path = self.path.display();
-        write!(out, "`{path}` {what}, so nothing in it is used: look at it with `cyberine trust`")
+        let sections = self.sections.join("], [");
+        write!(
+            out,
+            "`{path}` {what}, so its [{sections}] are not used, and its [budget] only where it is the tighter \
+             one: `cyberine trust` shows what it would do and asks whether you want it"
+        )
     }
 }
 
@@ -105,15 +116,6 @@ struct BudgetSection {
 #[serde(deny_unknown_fields)]
 struct RunSection {
     on_host_exit: Option<HostExit>,
-}
-
-/// One file, read.
-#[derive(Debug, Default)]
-struct Layer {
-    providers: BTreeMap<String, ProviderConfig>,
-    orchestrate: Option<OrchestrateConfig>,
-    budget: BudgetSection,
-    run: RunSection,
 }
 
 /// The configuration cannot be used. Nothing is started with half of one.
@@ -182,6 +184,16 @@ pub enum ConfigError {
         /// What is wrong.
         message: String,
     },
+    /// What a run holds does not go with the cap of the day.
+    #[error(
+        "`[budget] run_usd` is {run} ($1.00 where it is not set) and `daily_usd` is {daily}: under a cap, a run that can cost money must hold at least $0.01 and at most the cap; set `run_usd` so, or raise `daily_usd`"
+    )]
+    Hold {
+        /// What a run would hold.
+        run: Usd,
+        /// The cap.
+        daily: Usd,
+    },
     /// Whether the project's file is trusted cannot be said.
     #[error("cannot tell whether `{}` is trusted", .path.display())]
     Trust {
@@ -242,7 +254,8 @@ impl Config {
 
 impl Untrusted {
     fn check(layer: &Layer, source: &ConfigSource, home: &Home) -> Result<Option<Self>, ConfigError> {
-        if layer.providers.is_empty() {
+        let sections: Vec<String> = layer.sections.iter().filter(|name| *name != BUDGET).cloned().collect();
+        if sections.is_empty() {
             return Ok(None);
         }
         let path = source.path().to_owned();
@@ -251,11 +264,24 @@ impl Untrusted {
             Ok(state) => state,
             Err(source) => return Err(ConfigError::Trust { path, source }),
         };
-        Ok(Some(Self { path, state, providers: layer.providers.keys().cloned().collect() }))
+        Ok(Some(Self { path, state, providers: layer.providers.keys().cloned().collect(), sections }))
     }
 }
 
 impl Budget {
+    /// Checks that a run which can cost money holds something the cap can be measured by. Under a
+    /// cap of nothing such a run is refused anyway.
+    ///
+    /// # Errors
+    /// Where it would hold next to nothing, or more than the whole cap.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let Some(daily) = self.daily_usd else { return Ok(()) };
+        if self.run_usd < money::LEAST_HOLD || (daily > Usd::ZERO && self.run_usd > daily) {
+            return Err(ConfigError::Hold { run: self.run_usd, daily });
+        }
+        Ok(())
+    }
+
     /// A project may hold a home to less, never to more: it may lower the cap, and raise what
     /// each run holds of it.
     fn tightened(self, section: &BudgetSection) -> Self {
@@ -270,47 +296,6 @@ impl BudgetSection {
     fn or_default(&self) -> Budget {
         Budget { daily_usd: self.daily_usd, run_usd: self.run_usd.unwrap_or(DEFAULT_RUN) }
     }
-}
-
-impl Layer {
-    fn parse(source: &ConfigSource) -> Result<Self, ConfigError> {
-        let document = Document::parse(source)?;
-        document.only(&SECTIONS)?;
-        let mut providers = BTreeMap::new();
-        for (name, value, at) in document.tables("providers")? {
-            let provider: ProviderConfig = document.read(value, &format!("providers.{name}"))?;
-            provider.validate(name).map_err(|error| misfit(&document, value, at, &error))?;
-            providers.insert(name.to_owned(), provider);
-        }
-        Ok(Self {
-            providers,
-            orchestrate: document.section("orchestrate")?,
-            budget: document.section("budget")?.unwrap_or_default(),
-            run: document.section("run")?.unwrap_or_default(),
-        })
-    }
-}
-
-/// The providers a configuration would define, whether or not it is trusted.
-///
-/// # Errors
-/// Where the configuration is wrong.
-pub fn providers_of(source: &ConfigSource) -> Result<BTreeMap<String, ProviderConfig>, ConfigError> {
-    Layer::parse(source).map(|layer| layer.providers)
-}
-
-/// What the provider's own check finds, with the place of the key it speaks of.
-fn misfit(
-    document: &Document<'_>,
-    value: &document::Value<'_>,
-    table: Place,
-    error: &cyberine_provider::ConfigError,
-) -> ConfigError {
-    let at = match error {
-        cyberine_provider::ConfigError::Value { key, .. } => document.place_of(value, key).unwrap_or(table),
-        cyberine_provider::ConfigError::Name { .. } => table,
-    };
-    ConfigError::Invalid { at, message: error.to_string() }
 }
 
 #[cfg(test)]

@@ -38,8 +38,8 @@ mod trust;
 mod workplace;
 
 pub use config::{
-    Budget, Config, ConfigError, ConfigSource, HostExit, Overwrite, Place, RunConfig, Untrusted, Written,
-    providers_of, write_config,
+    Budget, Config, ConfigError, ConfigSource, HostExit, Offer, Overwrite, Place, RunConfig, Setting,
+    Untrusted, Written, offer_of, write_config,
 };
 pub use cyberine_server::StdioGuard;
 pub use discovery::{DiscoveryError, Found, FoundKey, FoundProgram, ModelServer, find as discover};

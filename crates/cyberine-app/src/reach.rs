@@ -22,6 +22,18 @@ pub struct Reach {
     /// The address prompts are sent to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// Whether its key may travel unencrypted to that address.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub plain_http: bool,
+    /// The directory it works in, in place of the project's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// The model it asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The tools it may use.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
     /// The variables whose values it is given, by name.
     pub variables: Vec<String>,
 }
@@ -41,12 +53,26 @@ pub fn reach(name: &str, provider: &ProviderConfig) -> Reach {
         }
         ProviderConfig::Command(config) => (Some(config.command.clone()), None),
     };
+    let plain_http = match provider {
+        ProviderConfig::Openai(config) => config.allow_plain_http,
+        ProviderConfig::Anthropic(config) => config.allow_plain_http,
+        ProviderConfig::ClaudeCli(_) | ProviderConfig::Command(_) => false,
+    };
+    let (cwd, tools) = match provider {
+        ProviderConfig::Command(config) => (config.cwd.as_ref(), Vec::new()),
+        ProviderConfig::ClaudeCli(config) => (None, config.tools.clone()),
+        ProviderConfig::Openai(_) | ProviderConfig::Anthropic(_) => (None, Vec::new()),
+    };
     Reach {
         name: name.to_owned(),
         kind: provider.kind(),
         billing: provider.billing(),
         program,
         url,
+        plain_http,
+        cwd: cwd.map(|path| path.display().to_string()),
+        model: provider.info(name).model,
+        tools,
         variables: provider.required_env().into_iter().map(str::to_owned).collect(),
     }
 }
@@ -80,5 +106,16 @@ mod tests {
             &["ANTHROPIC_API_KEY"],
         );
         check(r#"{"kind":"openai","base_url":"http://h/v1","model":"m"}"#, None, Some("http://h/v1"), &[]);
+    }
+
+    #[test]
+    fn what_changes_where_and_how_it_runs_is_shown() {
+        let seen = |text: &str| reach("a", &serde_json::from_str(text).unwrap());
+        let command = seen(r#"{"kind":"command","command":["x"],"cwd":"/etc"}"#);
+        assert_eq!(command.cwd.as_deref(), Some("/etc"));
+        let claude = seen(r#"{"kind":"claude-cli","model":"m","tools":["Bash"]}"#);
+        assert_eq!((claude.model.as_deref(), claude.tools.as_slice()), (Some("m"), &["Bash".to_owned()][..]));
+        let open = r#"{"kind":"openai","base_url":"http://h/v1","model":"m","api_key_env":"K","allow_plain_http":true}"#;
+        assert!(seen(open).plain_http);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cyberine_orchestrator::{DispatchError, DispatchRequest, Dispatched, Plan, Supervisor, plan};
 use cyberine_run_store::SqliteRunStore;
-use cyberine_types::SystemClock;
+use cyberine_types::{SystemClock, Usd};
 
 use crate::config::Config;
 use crate::environment::Environment;
@@ -94,6 +94,9 @@ impl Workplace {
         let seed = getrandom::u32().map_err(|error| Problem::of(Exit::Internal, &error))?;
         let plan = plan(&config.orchestrate, &roster.providers, seed)
             .map_err(|error| Problem::of(Exit::Configuration, &error))?;
+        if !plan.costs_nothing() {
+            config.budget.check()?;
+        }
         team::check(&plan, &self.environment).map_err(|error| Problem::of(Exit::Configuration, &error))?;
         Ok(Planning { plan, config, roster })
     }
@@ -104,14 +107,12 @@ impl Workplace {
     /// Where it cannot start; nothing is spent then.
     pub async fn dispatch(&self, prompt: String, requested_by: String) -> Result<Dispatched, Problem> {
         let Planning { plan, config, .. } = self.planning().await?;
-        let request = DispatchRequest {
-            prompt,
-            cwd: self.cwd()?,
-            requested_by,
-            plan,
-            hold: config.budget.run_usd,
-            daily_cap: config.budget.daily_usd,
+        // A run that cannot cost anything is not measured by the cap, not even by one used up.
+        let (hold, daily_cap) = match config.budget {
+            _ if plan.costs_nothing() => (Usd::ZERO, None),
+            budget => (budget.run_usd, budget.daily_usd),
         };
+        let request = DispatchRequest { prompt, cwd: self.cwd()?, requested_by, plan, hold, daily_cap };
         self.supervisor.dispatch(request).await.map_err(Problem::from)
     }
 

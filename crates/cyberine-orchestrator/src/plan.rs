@@ -122,6 +122,14 @@ impl Plan {
         serde::Deserialize::deserialize(spec)
     }
 
+    /// Whether nobody this plan may ask, candidate or judge, can cost money: all are free or
+    /// scripted. A subscription counts as what can cost, for a program may fall back to a paid key.
+    #[must_use]
+    pub fn costs_nothing(&self) -> bool {
+        let mut all = self.candidates.iter().chain(&self.judge_providers);
+        all.all(|planned| matches!(planned.provider.billing(), Billing::Free | Billing::Scripted))
+    }
+
     /// Whether answers of this plan come from a script, so that no model is called for them.
     #[must_use]
     pub fn is_scripted(&self) -> bool {
@@ -160,6 +168,31 @@ mod tests {
             let plan = plan(&config, &providers(&["a", "b", "c"][..count]), 0).unwrap();
             assert_eq!(plan.quorum, expected, "{quorum} of {count}");
         }
+    }
+
+    #[test]
+    fn a_plan_costs_nothing_only_where_nobody_it_may_ask_can_cost() {
+        let all: BTreeMap<String, ProviderConfig> = [
+            ("free", r#"{"kind":"openai","base_url":"http://127.0.0.1:1/v1","model":"m"}"#),
+            ("scripted", r#"{"kind":"openai","base_url":"https://h/v1","model":"scripted/a"}"#),
+            ("metered", r#"{"kind":"command","command":["x"],"billing":"metered"}"#),
+            ("subscription", r#"{"kind":"claude-cli"}"#),
+        ]
+        .map(|(name, text)| (name.to_owned(), serde_json::from_str(text).unwrap()))
+        .into();
+        let check = |candidates: &[&str], judges: &[&str], want: bool| {
+            let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+            let config = OrchestrateConfig {
+                candidates: owned(candidates),
+                judge_providers: owned(judges),
+                ..OrchestrateConfig::default()
+            };
+            assert_eq!(plan(&config, &all, 0).unwrap().costs_nothing(), want, "{candidates:?} {judges:?}");
+        };
+        check(&["free", "scripted"], &[], true);
+        check(&["free", "metered"], &[], false);
+        check(&["free"], &["metered"], false);
+        check(&["free", "subscription"], &["free"], false);
     }
 
     #[test]

@@ -174,7 +174,8 @@ fn stubborn(scripted: &Scripted) -> String {
     let tool = "cat > /dev/null; setsid sh -c 'setsid sleep 600 & sleep 600' & sleep 600";
     format!(
         "[providers.held]\nkind = \"openai\"\nbase_url = \"{}/v1\"\nmodel = \"scripted/a\"\n\
-         [providers.stray]\nkind = \"command\"\ncommand = [\"sh\", \"-c\", \"{tool}\"]\n",
+         [providers.stray]\nkind = \"command\"\ncommand = [\"sh\", \"-c\", \"{tool}\"]\n\
+         billing = \"subscription\"\n",
         scripted.base_url
     )
 }

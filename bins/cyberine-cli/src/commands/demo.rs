@@ -164,17 +164,17 @@ fn next_steps(out: &Out, scripted: bool) {
         out.line("  These answers came from a script. To ask real models:");
     }
     out.line("  cyberine init          writes cyberine.toml from what is on this machine");
-    out.line("  cyberine trust         allows this project's cyberine.toml");
+    out.line("  cyberine trust         shows this project's cyberine.toml and asks whether to allow it");
     out.line("  cyberine orchestrate \"your question\"");
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cyberine_app::{ConfigSource, providers_of};
+    use cyberine_app::{ConfigSource, offer_of};
 
     fn kinds(config: &str) -> Vec<String> {
-        let providers = providers_of(&ConfigSource::of("demo", config)).unwrap();
+        let providers = offer_of(&ConfigSource::of("demo", config)).unwrap().providers;
         providers.values().map(|provider| provider.kind().to_owned()).collect()
     }
 

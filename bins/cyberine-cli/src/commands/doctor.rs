@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use crate::args::Doctor;
 use crate::out::{Out, Style};
-use crate::plain::plain;
-use crate::report::paid_by;
+use crate::plain::{escaped, plain};
+use crate::report::reach_lines;
 
 /// What was looked at, and what is wrong.
 #[derive(Serialize)]
@@ -123,32 +123,34 @@ impl Report {
     }
 
     fn print(&self, out: &Out) {
-        out.line(format_args!("home      {}", self.home));
-        out.line(format_args!("project   {} (from {})", self.project, self.project_from));
+        out.line(format_args!("home      {}", escaped(&self.home)));
+        out.line(format_args!("project   {} (from {})", escaped(&self.project), self.project_from));
         for file in &self.config_files {
-            out.line(format_args!("config    {file}"));
+            out.line(format_args!("config    {}", escaped(file)));
+        }
+        if let Some(untrusted) = &self.untrusted {
+            let label = out.paint(Style::Bad, "untrusted");
+            out.line(format_args!("{label} {}", escaped(&untrusted.to_string())));
         }
         self.print_providers(out);
         self.print_found(out);
         self.print_runs(out);
         for problem in &self.problems {
-            out.line(format_args!("{}   {}", out.paint(Style::Bad, "problem"), plain(problem)));
+            out.line(format_args!("{}   {}", out.paint(Style::Bad, "problem"), escaped(problem)));
         }
-        let verdict =
-            if self.problems.is_empty() { out.paint(Style::Good, "All is well.") } else { String::new() };
+        let verdict = if self.problems.is_empty() && self.untrusted.is_none() {
+            out.paint(Style::Good, "All is well.")
+        } else {
+            String::new()
+        };
         out.line(verdict.trim_end());
     }
 
     fn print_providers(&self, out: &Out) {
         for reach in &self.providers {
-            let to = reach.url.clone().or_else(|| reach.program.as_ref().map(|words| words.join(" ")));
-            let to = plain(&to.unwrap_or_default());
-            out.line(format_args!(
-                "asks      {} ({}): {to}, {}",
-                plain(&reach.name),
-                reach.kind,
-                paid_by(reach.billing)
-            ));
+            for (at, line) in reach_lines(reach).iter().enumerate() {
+                out.line(format_args!("{:<10}{line}", if at == 0 { "asks" } else { "" }));
+            }
         }
         if self.providers.is_empty() && self.untrusted.is_none() {
             out.line(
@@ -171,7 +173,7 @@ impl Report {
             out.line(format_args!(
                 "found     {} at {}, its own login pays",
                 program.name,
-                program.path.display()
+                escaped(&program.path.display().to_string())
             ));
         }
         for key in &self.found.keys {

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::args::Init;
 use crate::draft::{Scope, draft};
 use crate::out::Out;
-use crate::plain::plain;
+use crate::plain::{escaped, plain};
 
 /// Writes a configuration from what is found on this machine.
 pub(crate) async fn run(args: &Init, workplace: &Workplace, out: &Out) -> Result<Exit, Problem> {
@@ -43,7 +43,7 @@ pub(crate) async fn run(args: &Init, workplace: &Workplace, out: &Out) -> Result
 }
 
 fn tell(out: &Out, path: &Path, found: &Found, scope: Scope) {
-    out.line(format_args!("Wrote {}", path.display()));
+    out.line(format_args!("Wrote {}", escaped(&path.display().to_string())));
     for server in &found.servers {
         let models = plain(&server.models.join(", "));
         out.line(format_args!(
@@ -53,7 +53,11 @@ fn tell(out: &Out, path: &Path, found: &Found, scope: Scope) {
         ));
     }
     for program in &found.programs {
-        out.line(format_args!("  on    {} ({}): its own login pays", program.name, program.path.display()));
+        out.line(format_args!(
+            "  on    {} ({}): its own login pays",
+            program.name,
+            escaped(&program.path.display().to_string())
+        ));
     }
     for key in &found.keys {
         out.line(format_args!(
@@ -67,7 +71,7 @@ fn tell(out: &Out, path: &Path, found: &Found, scope: Scope) {
     }
     out.line("Next: read the file, then");
     if scope == Scope::Project {
-        out.line("  cyberine trust     allow this project's configuration");
+        out.line("  cyberine trust     see what it would do, and allow it");
     }
     out.line("  cyberine doctor    check that everything is there");
 }

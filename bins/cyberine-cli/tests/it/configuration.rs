@@ -55,35 +55,147 @@ fn an_error_is_a_document_too_where_programs_read() {
 }
 
 #[test]
-fn a_project_is_shown_and_trusted_and_its_change_is_noticed() {
+fn a_project_is_shown_and_trusted_by_a_clear_yes_only_and_its_change_is_noticed() {
     let place = Place::new();
     let file = place.project().join("cyberine.toml");
     place.run(&["trust"]).refused(69, &["cyberine init"]);
-    let spy = "[providers.net]\nkind = \"openai\"\nbase_url = \"https://h.invalid/v1\"\nmodel = \"m\"\napi_key_env = \"THE_KEY\"\n";
+    let spy = "[providers.net]\nkind = \"openai\"\nbase_url = \"http://h.invalid/v1\"\nmodel = \"m\"\napi_key_env = \"THE_KEY\"\nallow_plain_http = true\n";
     write_private(
         &file,
         &format!(
-            "{}{spy}[orchestrate]\ncandidates = [\"a\"]\njudge_providers = [\"a\"]\n",
+            "{}cwd = \"/etc\"\n{spy}[orchestrate]\ncandidates = [\"a\"]\njudge_providers = [\"a\"]\n",
             shell("a", "cat > /dev/null; echo yes")
         ),
     );
-    let said = place.run(&["trust"]);
+    for arguments in [&["trust"][..], &["trust", "--json"]] {
+        let said = place.run(arguments);
+        said.refused(77, &["nothing was trusted", "cyberine trust --yes"]);
+        place.run(&["orchestrate", "x"]).refused(77, &["is not trusted", "cyberine trust"]);
+    }
+    let said = place.run(&["trust", "--json"]).json();
+    assert_eq!((&said["trusted"], &said["exit"]), (&json!(false), &json!(77)), "{said}");
+    let said = place.run(&["trust", "--yes"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     for shown in [
-        "runs    sh -c cat > /dev/null; echo yes",
-        "asks    https://h.invalid/v1",
-        "THE_KEY",
+        "runs    \"sh\" \"-c\" \"cat > /dev/null; echo yes\"\n",
+        "in      \"/etc\"\n",
+        "asks    \"http://h.invalid/v1\"\n",
+        "without encryption",
+        "\"THE_KEY\"",
         "costs nothing",
         "billed by the token",
+        "[orchestrate] candidates = [\"a\"]\n",
     ] {
         assert!(said.out.contains(shown), "{shown}: {said:?}");
     }
-    assert_eq!(place.run(&["trust", "--json"]).json()["before"], "trusted");
+    let said = place.run(&["trust", "--json"]);
+    assert_eq!(
+        (said.code, &said.json()["before"], &said.json()["trusted"]),
+        (Some(0), &json!("trusted"), &json!(true))
+    );
     assert_eq!(place.run(&["orchestrate", "x"]).code, Some(0));
 
     let changed = std::fs::read_to_string(&file).unwrap() + "\n# one more line\n";
     std::fs::write(&file, changed).unwrap();
     place.run(&["orchestrate", "x"]).refused(77, &["has changed since you trusted it"]);
+    place.run(&["trust"]).refused(77, &["nothing was trusted"]);
+}
+
+#[test]
+fn nothing_of_what_a_project_would_run_is_hidden_or_forged() {
+    let check = |script: &str, shown: &str| {
+        let place = Place::new();
+        write_private(&place.project().join("cyberine.toml"), &toml_shell("a", script));
+        let said = place.run(&["trust"]);
+        assert_eq!(said.code, Some(77));
+        let runs: Vec<&str> = said.out.lines().filter(|line| line.contains("runs ")).collect();
+        assert_eq!(runs, [format!("    runs    \"sh\" \"-c\" \"{shown}\"")], "{said:?}");
+        assert_eq!(place.run(&["trust", "--yes"]).code, Some(0));
+        let doctor = place.run(&["doctor"]);
+        assert!(doctor.out.contains(&format!("\"sh\" \"-c\" \"{shown}\"\n")), "{doctor:?}");
+    };
+    check("echo 42 \u{1b}]\n touch ../PWNED #\u{7}", r"echo 42 \u{1b}]\n touch ../PWNED #\u{7}");
+    check("echo 42 #\u{9d}\ntouch ../PWNED", r"echo 42 #\u{9d}\ntouch ../PWNED");
+    check(&format!("echo 42{}; touch ../PWNED", " ".repeat(3000)), r"echo 42\{3000 spaces}; touch ../PWNED");
+    check(
+        "echo 42; touch ../PWNED\n\n  b (command, costs nothing)\n    runs    true",
+        r"echo 42; touch ../PWNED\n\n  b (command, costs nothing)\n\{4 spaces}runs\{4 spaces}true",
+    );
+}
+
+/// As [`shell`], with every character of the script that TOML or a reader could stumble over as an
+/// escape.
+fn toml_shell(name: &str, script: &str) -> String {
+    let script: String = script
+        .chars()
+        .map(|c| if c.is_control() { format!("\\u{:04X}", u32::from(c)) } else { c.to_string() })
+        .collect();
+    format!("[providers.{name}]\nkind = \"command\"\ncommand = [\"sh\", \"-c\", \"{script}\"]\n")
+}
+
+#[test]
+fn a_project_that_is_not_trusted_does_not_decide_who_is_asked() {
+    let place = Place::with(&format!(
+        "{}{}[orchestrate]\ncandidates = [\"cheap\"]\n",
+        shell("cheap", "cat > /dev/null; echo yes"),
+        shell("dear", "cat > /dev/null; touch ../SPENT; echo yes")
+    ));
+    write_private(&place.project().join("cyberine.toml"), "[orchestrate]\ncandidates = [\"dear\"]\n");
+    assert_eq!(place.run(&["orchestrate", "x"]).code, Some(0));
+    assert!(!place.path("SPENT").exists());
+    let doctor = place.run(&["doctor"]);
+    assert_eq!(doctor.code, Some(0), "{doctor:?}");
+    let line = doctor.out.lines().find(|line| line.starts_with("untrusted ")).unwrap();
+    assert!(line.contains("cyberine.toml") && line.contains("[orchestrate]"), "{line}");
+    assert!(!doctor.out.contains("All is well"), "{doctor:?}");
+
+    assert_eq!(place.run(&["trust", "--yes"]).code, Some(0));
+    assert_eq!(place.run(&["orchestrate", "x"]).code, Some(0));
+    assert!(place.path("SPENT").exists());
+}
+
+#[test]
+fn a_path_cannot_drive_the_terminal() {
+    let place = Place::with(&shell("a", "cat"));
+    let name = "p\u{1b}]0;owned\u{7}\nhome      forged";
+    std::fs::create_dir(place.path(name)).unwrap();
+    for arguments in [&["init"][..], &["doctor"], &["trust"], &["trust", "--yes"], &["init"]] {
+        let mut command = place.command(arguments);
+        let said: crate::place::Said = command.current_dir(place.path(name)).output().unwrap().into();
+        let all = format!("{}{}", said.out, said.err);
+        assert!(!all.contains('\u{1b}') && !all.contains('\u{7}'), "{arguments:?}: {said:?}");
+        assert!(!all.lines().any(|line| line.starts_with("home      forged")), "{arguments:?}: {said:?}");
+        assert!(all.contains(r"p\u{1b}]0;owned\u{7}\nhome"), "{arguments:?}: {said:?}");
+    }
+}
+
+#[test]
+fn results_that_cannot_be_written_are_a_failure_and_a_reader_that_left_is_none() {
+    let place = Place::new();
+    for arguments in [&["--json", "runs"][..], &["runs"], &["guide"], &["--help"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let said: crate::place::Said = place.command(arguments).stdout(full).output().unwrap().into();
+        said.refused(70, &["could not be written"]);
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let said: crate::place::Said = place.command(arguments).stdout(writer).output().unwrap().into();
+        assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_wrong_command_line_is_a_document_too_where_programs_read() {
+    let place = Place::new();
+    for arguments in [&["--json", "orchestrat"][..], &["runs", "--limit", "0", "--json"], &["--json"]] {
+        let said = place.run(arguments);
+        said.refused(2, &["error: "]);
+        assert_eq!(said.json()["exit"], json!(2), "{said:?}");
+        assert!(!said.json()["error"].as_str().unwrap().is_empty(), "{said:?}");
+    }
+    for arguments in [&["orchestrat"][..], &["orchestrate", "--wat", "--", "--json"]] {
+        let said = place.run(arguments);
+        assert_eq!((said.code, said.out.as_str()), (Some(2), ""));
+    }
 }
 
 #[test]

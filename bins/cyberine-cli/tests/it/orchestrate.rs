@@ -5,7 +5,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::json;
 
-use crate::place::{Place, Said, shell, wait_until};
+use crate::place::{Place, Said, held, shell, wait_until, write_private};
 
 const ANSWER: &str = "cat > /dev/null; echo 'Final answer: 42'";
 
@@ -157,7 +157,7 @@ fn what_a_model_says_cannot_drive_the_terminal() {
 #[test]
 fn a_cap_that_is_reached_is_worth_another_try() {
     let config =
-        format!("[budget]\ndaily_usd = 1.0\nrun_usd = 1.0\n{}", shell("a", "cat > /dev/null; sleep 600"));
+        format!("[budget]\ndaily_usd = 1.0\nrun_usd = 1.0\n{}", held("a", "cat > /dev/null; sleep 600"));
     let place = Place::with(&config);
     let first = place.run(&["orchestrate", "x", "--no-wait", "--json"]).json();
     place.run(&["orchestrate", "y", "--no-wait"]).refused(75, &["daily cap"]);
@@ -167,4 +167,29 @@ fn a_cap_that_is_reached_is_worth_another_try() {
     let second = place.run(&["orchestrate", "y", "--no-wait", "--json"]).json();
     place.run(&["cancel", second["runId"].as_str().unwrap()]);
     place.run(&["inspect", second["runId"].as_str().unwrap(), "--wait"]);
+}
+
+#[test]
+fn what_costs_nothing_needs_no_room_under_a_cap_and_what_costs_needs_a_hold_that_counts() {
+    let answer = "cat > /dev/null; echo yes";
+    let place = Place::with(&format!("[budget]\ndaily_usd = 0\n{}", shell("a", answer)));
+    assert_eq!(place.run(&["orchestrate", "x"]).code, Some(0));
+    let configure = |text: String| write_private(&place.home().join("config.toml"), &text);
+
+    configure(format!("[budget]\ndaily_usd = 0\n{}{}", shell("a", answer), held("b", answer)));
+    place.run(&["orchestrate", "x"]).refused(75, &["daily cap"]);
+    for run in ["0", "1e-7", "6"] {
+        configure(format!("[budget]\ndaily_usd = 5\nrun_usd = {run}\n{}", held("b", answer)));
+        place.run(&["orchestrate", "x"]).refused(78, &["run_usd", "daily_usd"]);
+        assert_eq!(place.run(&["doctor"]).code, Some(78), "{run}");
+    }
+    configure(format!("[budget]\ndaily_usd = 5\nrun_usd = 0.01\n{}", held("b", answer)));
+    assert_eq!(place.run(&["orchestrate", "x"]).code, Some(0));
+}
+
+#[test]
+fn tokens_that_nobody_has_counted_are_a_dash() {
+    let place = Place::with(&shell("a", "cat > /dev/null; echo yes"));
+    let said = place.run(&["orchestrate", "x"]);
+    assert!(said.out.contains("- tokens, free") && !said.out.contains(" 0 tokens"), "{said:?}");
 }

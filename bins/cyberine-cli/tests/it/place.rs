@@ -106,6 +106,11 @@ pub(crate) fn shell(name: &str, script: &str) -> String {
     format!("[providers.{name}]\nkind = \"command\"\ncommand = [\"sh\", \"-c\", {}]\n", Value::from(script))
 }
 
+/// The same, paid by a subscription: it holds money until it has ended, and is charged none.
+pub(crate) fn held(name: &str, script: &str) -> String {
+    shell(name, script) + "billing = \"subscription\"\n"
+}
+
 pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let until = Instant::now() + Duration::from_secs(60);
     while !holds() {

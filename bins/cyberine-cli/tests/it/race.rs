@@ -4,14 +4,14 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::place::{Place, Said, shell, wait_until, write_private};
+use crate::place::{Place, Said, held, wait_until, write_private};
 
 const PROCESSES: usize = 64;
 const FIT: usize = 10;
 
 #[test]
 fn of_many_processes_exactly_as_many_start_as_the_cap_fits_and_death_gives_everything_back() {
-    let provider = shell("a", "cat > /dev/null; sleep 600");
+    let provider = held("a", "cat > /dev/null; sleep 600");
     let config = |run: usize| format!("[budget]\ndaily_usd = {FIT}.0\nrun_usd = {run}.0\n{provider}");
     let place = Place::with(&config(1));
     let dispatch = || {

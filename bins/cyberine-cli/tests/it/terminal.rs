@@ -1,12 +1,17 @@
 //! On a terminal: colours, and a picture that is drawn over.
 
-use std::process::Command;
+use std::io::Write;
+use std::process::{Command, Stdio};
 
-use crate::place::{Place, shell};
+use crate::place::{Place, shell, write_private};
 
 /// What `arguments` prints on a terminal, which `script` of util-linux provides; `None`, said
 /// plainly, where it is not installed.
 fn on_terminal(place: &Place, arguments: &str, no_color: Option<&str>) -> Option<String> {
+    on_terminal_typing(place, arguments, no_color, "")
+}
+
+fn on_terminal_typing(place: &Place, arguments: &str, no_color: Option<&str>, typed: &str) -> Option<String> {
     if !Command::new("script").arg("--version").output().is_ok_and(|output| output.status.success()) {
         eprintln!("skipped: there is no `script` of util-linux to make a terminal with");
         return None;
@@ -20,7 +25,32 @@ fn on_terminal(place: &Place, arguments: &str, no_color: Option<&str>) -> Option
     if let Some(value) = no_color {
         command.env("NO_COLOR", value);
     }
-    Some(String::from_utf8(command.output().unwrap().stdout).unwrap())
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    // The end of this input is the end of the terminal's, whatever was typed.
+    child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+    Some(String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap())
+}
+
+/// The same with `typed` on the terminal's keyboard.
+fn typed_on_terminal(place: &Place, arguments: &str, typed: &str) -> Option<String> {
+    on_terminal_typing(place, arguments, None, typed)
+}
+
+#[test]
+fn trust_is_asked_for_on_a_terminal_and_only_yes_is_yes() {
+    let place = Place::new();
+    let provider = shell("a", "cat > /dev/null; echo yes");
+    write_private(&place.project().join("cyberine.toml"), &provider);
+    for no in ["n\n", "\n", "yeah\n", ""] {
+        let Some(shown) = typed_on_terminal(&place, "trust", no) else { return };
+        let (what, question) = shown.split_once("[y/N]").unwrap();
+        assert!(what.contains("\"cat > /dev/null; echo yes\""), "{shown:?}");
+        assert!(question.contains("nothing was trusted"), "{no:?}: {shown:?}");
+        assert_eq!(place.run(&["orchestrate", "x"]).code, Some(77), "{no:?}");
+    }
+    let shown = typed_on_terminal(&place, "trust", "y\n").unwrap();
+    assert!(shown.contains("It is trusted as it is now"), "{shown:?}");
+    assert_eq!(place.run(&["orchestrate", "x"]).code, Some(0));
 }
 
 #[test]

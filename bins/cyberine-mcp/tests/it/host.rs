@@ -86,6 +86,11 @@ pub(crate) fn shell(name: &str, script: &str) -> String {
     format!("[providers.{name}]\nkind = \"command\"\ncommand = [\"sh\", \"-c\", {}]\n", Value::from(script))
 }
 
+/// The same, paid by a subscription: it holds money until it has ended, and is charged none.
+pub(crate) fn held(name: &str, script: &str) -> String {
+    shell(name, script) + "billing = \"subscription\"\n"
+}
+
 /// A provider that says `answer` once `gate` exists.
 pub(crate) fn gated(name: &str, gate: &Path, answer: &str) -> String {
     let wait =

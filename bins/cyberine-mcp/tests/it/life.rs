@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::host::{Place, gated, kill_nine, marked, shell, wait_until};
+use crate::host::{Place, gated, held, kill_nine, marked, shell, wait_until};
 
 #[test]
 fn a_run_outlives_the_server_that_was_killed_and_is_seen_by_the_next() {
@@ -56,8 +56,8 @@ fn a_runner_that_was_killed_leaves_an_interrupted_run_no_child_and_no_reservatio
     place.configure(
         &[
             money.to_owned(),
-            shell("a", "cat > /dev/null; echo kept"),
-            shell("b", "cat > /dev/null; setsid sleep 600"),
+            held("a", "cat > /dev/null; echo kept"),
+            held("b", "cat > /dev/null; setsid sleep 600"),
         ]
         .concat(),
     );

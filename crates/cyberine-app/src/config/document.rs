@@ -38,6 +38,29 @@ impl<'a> Document<'a> {
         }
     }
 
+    /// The sections there are, in the order of their names.
+    pub(super) fn sections(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.root.keys().map(|key| key.get_ref().to_string()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// The keys of a section with their values, spelled as in the file and in its order.
+    pub(super) fn entries(&self, section: &str) -> Vec<(String, String)> {
+        let Some(table) = self.root.get(section).and_then(|value| value.get_ref().as_table()) else {
+            return Vec::new();
+        };
+        let mut entries: Vec<_> = table.iter().collect();
+        entries.sort_unstable_by_key(|(key, _)| key.span().start);
+        let spelled = |value: &Value<'a>| self.source.text().get(value.span()).unwrap_or_default().to_owned();
+        entries.into_iter().map(|(key, value)| (key.get_ref().to_string(), spelled(value))).collect()
+    }
+
+    /// Where a key of a section stands.
+    pub(super) fn place_in(&self, section: &str, key: &str) -> Option<Place> {
+        self.place_of(self.root.get(section)?, key)
+    }
+
     /// One section, in the shape of `T`; `None` where the file has none of that name.
     pub(super) fn section<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, ConfigError> {
         self.root.get(name).map(|value| self.read(value, name)).transpose()

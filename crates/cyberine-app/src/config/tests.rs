@@ -127,6 +127,7 @@ fn a_project_defines_providers_only_after_trust_and_again_after_a_change() {
         (untrusted.state, untrusted.providers.as_slice()),
         (TrustState::Unknown, &["local".to_owned()][..])
     );
+    assert_eq!(untrusted.sections, ["providers"]);
     assert!(untrusted.to_string().contains("cyberine trust"), "{untrusted}");
 
     let config = place.trust().load();
@@ -152,11 +153,113 @@ fn a_project_may_tighten_a_budget_and_never_loosen_it_whether_trusted_or_not() {
 }
 
 #[test]
-fn a_project_without_providers_needs_no_trust_and_a_section_replaces_the_one_of_the_home() {
+fn every_section_of_a_project_but_its_budget_waits_for_trust_and_then_replaces_the_one_of_the_home() {
+    let home = "[orchestrate]\nquorum = 1\njudge_always = true\n[run]\non_host_exit = \"cancel\"\n";
+    let sections = |text: &str| {
+        let place = place();
+        let before = place.load();
+        assert_eq!(before.untrusted, None);
+        let config = place.home(home).project(text).load();
+        assert_eq!((config.orchestrate.quorum, config.run.on_host_exit), (1, HostExit::Cancel), "{text}");
+        assert_eq!(config.files, [place.home.config_file()], "{text}");
+        config.untrusted.map(|untrusted| untrusted.sections)
+    };
+    assert_eq!(sections("[orchestrate]\nquorum = 3\n").unwrap(), ["orchestrate"]);
+    assert_eq!(sections("[orchestrate]\n").unwrap(), ["orchestrate"]);
+    assert_eq!(sections("[run]\non_host_exit = \"continue\"\n[budget]\n").unwrap(), ["run"]);
+    assert_eq!(sections("[providers]\n").unwrap(), ["providers"]);
+
     let place = place();
-    place.home("[orchestrate]\nquorum = 1\njudge_always = true\n").project("[orchestrate]\nquorum = 3\n");
+    place.home(home).project("[orchestrate]\nquorum = 3\n").trust();
     let config = place.load();
     assert_eq!((config.orchestrate.quorum, config.orchestrate.judge_always), (3, false));
+    assert_eq!(config.untrusted, None);
+}
+
+#[test]
+fn a_project_with_nothing_but_a_budget_needs_no_trust() {
+    for text in ["", "# nothing\n", "[budget]\ndaily_usd = 1\n"] {
+        let place = place();
+        let config = place.project(text).load();
+        assert_eq!((config.untrusted, config.files.len()), (None, 1), "{text}");
+        let source = ConfigSource::read(&place.project.config_file()).unwrap().unwrap();
+        assert!(!offer_of(&source).unwrap().needs_trust, "{text}");
+    }
+}
+
+#[test]
+fn an_offer_tells_every_key_of_a_file_as_it_is_spelled() {
+    let text = format!("[orchestrate]\njudges = [\n\"consensus\"]\nquorum = 0x3\n[run]\n{LOCAL}");
+    let offer = offer_of(&ConfigSource::of("c.toml", text)).unwrap();
+    let said: Vec<String> = offer
+        .settings
+        .iter()
+        .map(|setting| format!("[{}] {} = {}", setting.section, setting.key, setting.value))
+        .collect();
+    assert_eq!(said, ["[orchestrate] judges = [\n\"consensus\"]", "[orchestrate] quorum = 0x3"]);
+    assert_eq!(offer.providers.keys().collect::<Vec<_>>(), ["local"]);
+    assert!(offer.needs_trust);
+}
+
+#[test]
+fn the_token_of_this_server_is_handed_to_nobody() {
+    let check = |text: &str, want: &str| {
+        let place = place();
+        let fault = place.home(text).fault();
+        assert!(fault.contains(want) && fault.contains("`CYBERINE_MCP_AUTH_TOKEN`"), "{fault}");
+    };
+    let named = "[\"PAGER\", \"CYBERINE_MCP_AUTH_TOKEN\"]";
+    check(&format!("{LOCAL}env = {named}\n"), ":4:1: `env` of provider `local`");
+    check(&format!("[providers.a]\nkind = \"claude-cli\"\nenv = {named}\n"), ":3:1: `env` of provider `a`");
+    check(
+        "[providers.a]\nkind = \"openai\"\nbase_url = \"https://h/v1\"\nmodel = \"m\"\napi_key_env = \"CYBERINE_MCP_AUTH_TOKEN\"\n",
+        ":5:1: `api_key_env` of provider `a`",
+    );
+}
+
+#[test]
+fn amounts_that_nobody_means_are_refused() {
+    let check = |text: &str, want: &str| {
+        let place = place();
+        let fault = place.home(text).fault();
+        assert!(fault.contains(want), "{text}: {fault}");
+    };
+    check("[budget]\ndaily_usd = 1e300\n", ":2:1: [budget]: `daily_usd` is more than $1000000.00");
+    check("[budget]\nrun_usd = 1000001\n", ":2:1: [budget]: `run_usd` is more than $1000000.00");
+    let priced = "[providers.a]\nkind = \"openai\"\nbase_url = \"https://h/v1\"\nmodel = \"m\"\n";
+    for key in ["input", "output", "cached_read", "cache_write"] {
+        let prices = ["input", "output", "cached_read", "cache_write"]
+            .map(|name| format!("{name}_usd_per_mtok = {}", if name == key { "1e300" } else { "1" }))
+            .join(", ");
+        check(
+            &format!("{priced}prices = {{ {prices} }}\n"),
+            &format!(":5:1: `prices.{key}_usd_per_mtok` is more"),
+        );
+    }
+    place().home("[budget]\ndaily_usd = 1e6\nrun_usd = 1e6\n").load();
+}
+
+#[test]
+fn under_a_cap_a_run_holds_a_cent_at_least_and_the_cap_at_most() {
+    let check = |daily: Option<f64>, run: f64, fits: bool| {
+        let daily_usd = daily.map(Usd::from_dollars);
+        let checked = Budget { daily_usd, run_usd: Usd::from_dollars(run) }.check();
+        assert_eq!(checked.is_ok(), fits, "{daily:?} {run}");
+        if let Err(error) = checked {
+            let text = error.to_string();
+            assert!(text.contains("run_usd") && text.contains("daily_usd"), "{text}");
+        }
+    };
+    for run in [0.0, 1e-7, 0.009_999] {
+        check(Some(5.0), run, false);
+        check(Some(0.0), run, false);
+        check(None, run, true);
+    }
+    check(Some(5.0), 0.01, true);
+    check(Some(5.0), 5.0, true);
+    check(Some(5.0), 5.01, false);
+    // A cap of nothing refuses what can cost money by itself, and the rest is not held.
+    check(Some(0.0), 1.0, true);
 }
 
 #[test]

@@ -1,0 +1,128 @@
+//! One file, read: what it says, and what it would put in force.
+
+use std::collections::BTreeMap;
+
+use cyberine_orchestrator::OrchestrateConfig;
+use cyberine_provider::ProviderConfig;
+use serde::Serialize;
+
+use super::document::{Document, Place, Value};
+use super::{BUDGET, BudgetSection, ConfigError, ConfigSource, RunSection, money};
+use crate::environment::TOKEN_VARIABLE;
+
+const SECTIONS: [&str; 4] = ["providers", "orchestrate", BUDGET, "run"];
+
+/// One file, read.
+#[derive(Debug, Default)]
+pub(super) struct Layer {
+    /// The sections it has, also those that say nothing.
+    pub(super) sections: Vec<String>,
+    pub(super) providers: BTreeMap<String, ProviderConfig>,
+    pub(super) orchestrate: Option<OrchestrateConfig>,
+    pub(super) budget: BudgetSection,
+    pub(super) run: RunSection,
+}
+
+/// What a configuration file would put in force, for the eyes of whoever is asked to trust it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Offer {
+    /// The providers it defines, by name.
+    pub providers: BTreeMap<String, ProviderConfig>,
+    /// Every other key it sets.
+    pub settings: Vec<Setting>,
+    /// Whether it says more than a budget, which alone needs no trust.
+    pub needs_trust: bool,
+}
+
+/// A key a configuration file sets outside of its providers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Setting {
+    /// The section it stands in.
+    pub section: String,
+    /// The key.
+    pub key: String,
+    /// The value, as the file spells it.
+    pub value: String,
+}
+
+/// What `source` would put in force, whether or not it is trusted.
+///
+/// # Errors
+/// Where the configuration is wrong.
+pub fn offer_of(source: &ConfigSource) -> Result<Offer, ConfigError> {
+    let layer = Layer::parse(source)?;
+    let document = Document::parse(source)?;
+    let others = layer.sections.iter().filter(|section| *section != "providers");
+    let settings = others.flat_map(|section| {
+        let entries = document.entries(section).into_iter();
+        entries.map(|(key, value)| Setting { section: section.clone(), key, value })
+    });
+    Ok(Offer {
+        settings: settings.collect(),
+        needs_trust: layer.sections.iter().any(|section| section != BUDGET),
+        providers: layer.providers,
+    })
+}
+
+impl Layer {
+    pub(super) fn parse(source: &ConfigSource) -> Result<Self, ConfigError> {
+        let document = Document::parse(source)?;
+        document.only(&SECTIONS)?;
+        let mut providers = BTreeMap::new();
+        for (name, value, at) in document.tables("providers")? {
+            let provider: ProviderConfig = document.read(value, &format!("providers.{name}"))?;
+            provider.validate(name).map_err(|error| misfit(&document, value, at.clone(), &error))?;
+            refuse_own_token(&document, value, &at, name, &provider)?;
+            money::check_prices(&document, value, &at, &provider)?;
+            providers.insert(name.to_owned(), provider);
+        }
+        let budget = document.section(BUDGET)?.unwrap_or_default();
+        money::check_budget(&document, &budget)?;
+        Ok(Self {
+            sections: document.sections(),
+            providers,
+            orchestrate: document.section("orchestrate")?,
+            budget,
+            run: document.section("run")?.unwrap_or_default(),
+        })
+    }
+}
+
+/// The token that opens this server is nobody else's: no provider is given it.
+fn refuse_own_token(
+    document: &Document<'_>,
+    value: &Value<'_>,
+    table: &Place,
+    name: &str,
+    provider: &ProviderConfig,
+) -> Result<(), ConfigError> {
+    if !provider.required_env().contains(&TOKEN_VARIABLE) {
+        return Ok(());
+    }
+    let listed = match provider {
+        ProviderConfig::Command(config) => config.env.iter().any(|variable| variable == TOKEN_VARIABLE),
+        ProviderConfig::ClaudeCli(config) => config.env.iter().any(|variable| variable == TOKEN_VARIABLE),
+        ProviderConfig::Openai(_) | ProviderConfig::Anthropic(_) => false,
+    };
+    let key = if listed { "env" } else { "api_key_env" };
+    let at = document.place_of(value, key).unwrap_or_else(|| table.clone());
+    let message = format!(
+        "`{key}` of provider `{name}` must not name `{TOKEN_VARIABLE}`: that token opens this server, and \
+         no provider is given it"
+    );
+    Err(ConfigError::Invalid { at, message })
+}
+
+/// What the provider's own check finds, with the place of the key it speaks of.
+fn misfit(
+    document: &Document<'_>,
+    value: &Value<'_>,
+    table: Place,
+    error: &cyberine_provider::ConfigError,
+) -> ConfigError {
+    let at = match error {
+        cyberine_provider::ConfigError::Value { key, .. } => document.place_of(value, key).unwrap_or(table),
+        cyberine_provider::ConfigError::Name { .. } => table,
+    };
+    ConfigError::Invalid { at, message: error.to_string() }
+}
