@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cyberine_orchestrator::{LaunchError, Launcher, Plan};
+use cyberine_orchestrator::{LaunchError, Launched, Launcher, Plan};
 use cyberine_process::{ChildEnvironment, Detach, detach};
 use cyberine_run_store::Claim;
 use cyberine_types::RunId;
@@ -47,7 +47,7 @@ impl ProcessLauncher {
         })
     }
 
-    fn start(&self, claim: Claim, plan: &Plan) -> Result<u32, LaunchError> {
+    fn start(&self, claim: Claim, plan: &Plan) -> Result<Launched, LaunchError> {
         let program = self.program()?;
         let run = claim.run();
         let stdin = claim
@@ -61,8 +61,17 @@ impl ProcessLauncher {
             stdin,
             log: self.log(run).map_err(|detail| LaunchError { detail })?,
         });
-        let child = child.map_err(|error| LaunchError { detail: chain(&error) })?;
-        child.pid().ok_or_else(|| LaunchError { detail: "the runner ended as soon as it began".to_owned() })
+        let mut child = child.map_err(|error| LaunchError { detail: chain(&error) })?;
+        let pid = child
+            .pid()
+            .ok_or_else(|| LaunchError { detail: "the runner ended as soon as it began".to_owned() })?;
+        let ended = Box::pin(async move {
+            match child.exited().await {
+                Ok(status) => tracing::debug!(%run, %status, "the runner has ended"),
+                Err(error) => tracing::warn!(%run, %error, "how the runner ended is not known"),
+            }
+        });
+        Ok(Launched { pid, ended })
     }
 
     fn child_environment(&self, plan: &Plan) -> ChildEnvironment {
@@ -91,7 +100,7 @@ pub(crate) fn log_name(run: RunId) -> String {
 }
 
 impl Launcher for ProcessLauncher {
-    fn launch(&self, claim: Claim, plan: Plan) -> BoxFuture<'_, Result<u32, LaunchError>> {
+    fn launch(&self, claim: Claim, plan: Plan) -> BoxFuture<'_, Result<Launched, LaunchError>> {
         Box::pin(std::future::ready(self.start(claim, &plan)))
     }
 }

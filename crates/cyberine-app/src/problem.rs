@@ -98,6 +98,7 @@ impl From<StoreError> for Problem {
         let exit = match error.kind() {
             _ if matches!(error, StoreError::CapReached { .. }) => Exit::TryAgain,
             StoreErrorKind::NotFound => Exit::Unavailable,
+            StoreErrorKind::Busy => Exit::TryAgain,
             StoreErrorKind::Setup => Exit::Configuration,
             StoreErrorKind::Refused | StoreErrorKind::Damaged | StoreErrorKind::Storage => Exit::Internal,
         };
@@ -115,6 +116,7 @@ mod tests {
         let cap = Usd::from_micros(1);
         let reached = StoreError::CapReached { cap, held: cap, spent: cap, wanted: cap };
         assert_eq!(Problem::from(reached).exit, Exit::TryAgain);
+        assert_eq!(Problem::from(StoreError::Busy { attempt: "list runs" }).exit, Exit::TryAgain);
         let home = StoreError::HomeUnusable { path: "/h".into(), detail: "no".to_owned() };
         assert_eq!(Problem::from(home).exit, Exit::Configuration);
     }

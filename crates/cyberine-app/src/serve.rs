@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cyberine_operator::{
-    DirectoryProject, Dispatcher, LazyServices, OperatorTools, RunResources, Services, TickFeed, TickSource,
+    DirectoryProject, Dispatcher, LazyServices, OperatorTools, RunResources, Services, Started, TickFeed,
+    TickSource,
 };
-use cyberine_orchestrator::Dispatched;
 use cyberine_run_store::{SqliteRunStore, Tick, TickReader};
 use cyberine_server::{Gate, SealKey, Server, StdioGuard};
 use cyberine_types::{Principal, RunId, Secret};
@@ -28,7 +28,8 @@ Cyberine puts one prompt to several models or agents at once, judges their answe
 Run `cyberine guide` in a terminal for the command map.
 Ask the user before calling anything that spends: orchestrate may call paid providers.";
 
-/// How long runs are asked to stop, where they are to end with their host.
+/// How long dispatches are waited for at the end, and how long runs are asked to stop where they
+/// are to end with their host.
 const FAREWELL: Duration = Duration::from_millis(500);
 
 /// Serves the operator surface to the host behind `stdio` until it goes away.
@@ -108,8 +109,6 @@ struct Host {
     /// start, when somebody reads it.
     named: Option<Workplace>,
     opened: Mutex<Option<Workplace>>,
-    /// What this host has started.
-    started: Arc<Mutex<Vec<RunId>>>,
 }
 
 impl Host {
@@ -117,13 +116,7 @@ impl Host {
         let is_named = options.project.is_some() || environment.path(PROJECT_VARIABLE).is_some();
         let named =
             is_named.then(|| Workplace::resolve(options.project.as_deref(), Arc::clone(&environment)));
-        Ok(Self {
-            options,
-            environment,
-            named: named.transpose()?,
-            opened: Mutex::default(),
-            started: Arc::default(),
-        })
+        Ok(Self { options, environment, named: named.transpose()?, opened: Mutex::default() })
     }
 
     async fn open(&self) -> Result<Services, Problem> {
@@ -144,14 +137,19 @@ impl Host {
             supervisor: workplace.supervisor.clone(),
             ticks: Arc::new(Streams(workplace.store.clone())),
             project: Arc::new(project),
-            dispatcher: Arc::new(Dispatching { workplace, started: Arc::clone(&self.started) }),
+            dispatcher: Arc::new(Dispatching { workplace }),
         })
     }
 
-    /// Lets the runs of this host go on, or asks them to stop, as the configuration says.
+    /// Lets dispatches come to their end, and the runs of this host go on, or asks them to stop, as
+    /// the configuration says.
     async fn farewell(&self) {
-        let opened = lock(&self.opened).clone();
-        let (Some(workplace), started) = (opened, lock(&self.started).clone()) else { return };
+        let Some(workplace) = lock(&self.opened).clone() else { return };
+        let supervisor = &workplace.supervisor;
+        if tokio::time::timeout(FAREWELL, supervisor.close()).await.is_err() {
+            tracing::warn!("a dispatch did not come to its end in time; whoever looks next settles its run");
+        }
+        let started = supervisor.launched();
         let cancel = workplace.config().is_ok_and(|config| config.run.on_host_exit == HostExit::Cancel);
         if !cancel || started.is_empty() {
             return;
@@ -159,7 +157,7 @@ impl Host {
         let asking = async {
             for run in started {
                 let reason = Some("its host has gone".to_owned());
-                if let Err(error) = workplace.supervisor.cancel(run, "host-exit".to_owned(), reason).await {
+                if let Err(error) = supervisor.cancel(run, "host-exit".to_owned(), reason).await {
                     tracing::warn!(%run, %error, "the run could not be asked to stop");
                 }
             }
@@ -170,19 +168,18 @@ impl Host {
     }
 }
 
-/// Starts runs of one project, and remembers them.
+/// Starts runs of one project.
 struct Dispatching {
     workplace: Workplace,
-    started: Arc<Mutex<Vec<RunId>>>,
 }
 
 impl Dispatcher for Dispatching {
-    fn dispatch(&self, prompt: String, requested_by: String) -> BoxFuture<'_, Result<Dispatched, String>> {
+    fn dispatch(&self, prompt: String, requested_by: String) -> BoxFuture<'_, Result<Started, String>> {
         Box::pin(async move {
-            let dispatched = self.workplace.dispatch(prompt, requested_by).await;
-            let dispatched = dispatched.map_err(|problem| problem.message)?;
-            lock(&self.started).push(dispatched.run);
-            Ok(dispatched)
+            let dispatched = self.workplace.dispatch_noting(prompt, requested_by).await;
+            let (dispatched, untrusted) = dispatched.map_err(|problem| problem.message)?;
+            let note = untrusted.map(|untrusted| untrusted.to_string());
+            Ok(Started { run: dispatched.run, note })
         })
     }
 }

@@ -7,7 +7,7 @@ use cyberine_orchestrator::{DispatchError, DispatchRequest, Dispatched, Plan, Su
 use cyberine_run_store::SqliteRunStore;
 use cyberine_types::{SystemClock, Usd};
 
-use crate::config::Config;
+use crate::config::{Config, Untrusted};
 use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::home::Home;
@@ -62,11 +62,7 @@ impl Workplace {
     pub fn of(environment: Arc<Environment>, home: Home, project: Project) -> Self {
         let store = Arc::new(SqliteRunStore::new(home.directory(), Arc::new(SystemClock)));
         let launcher = ProcessLauncher::new(Arc::clone(&environment), home.clone());
-        let supervisor = Supervisor {
-            store: store.clone(),
-            launcher: Arc::new(launcher),
-            reaper: Arc::new(MarkReaper::Leftovers),
-        };
+        let supervisor = Supervisor::new(store.clone(), Arc::new(launcher), Arc::new(MarkReaper::Leftovers));
         Self { environment, home, project, store, supervisor }
     }
 
@@ -105,7 +101,20 @@ impl Workplace {
     ///
     /// # Errors
     /// Where it cannot start; nothing is spent then.
+    ///
+    /// # Cancel safety
+    /// As [`Supervisor::dispatch`]: dropping the future takes the request back.
     pub async fn dispatch(&self, prompt: String, requested_by: String) -> Result<Dispatched, Problem> {
+        let (dispatched, _) = self.dispatch_noting(prompt, requested_by).await?;
+        Ok(dispatched)
+    }
+
+    /// As [`dispatch`](Self::dispatch), with the project's configuration where it was not used.
+    pub(crate) async fn dispatch_noting(
+        &self,
+        prompt: String,
+        requested_by: String,
+    ) -> Result<(Dispatched, Option<Untrusted>), Problem> {
         let Planning { plan, config, .. } = self.planning().await?;
         // A run that cannot cost anything is not measured by the cap, not even by one used up.
         let (hold, daily_cap) = match config.budget {
@@ -113,7 +122,7 @@ impl Workplace {
             budget => (budget.run_usd, budget.daily_usd),
         };
         let request = DispatchRequest { prompt, cwd: self.cwd()?, requested_by, plan, hold, daily_cap };
-        self.supervisor.dispatch(request).await.map_err(Problem::from)
+        Ok((self.supervisor.dispatch(request).await?, config.untrusted))
     }
 
     /// The project's directory as records have it.

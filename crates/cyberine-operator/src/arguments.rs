@@ -2,72 +2,191 @@
 //! holds for embedders that call the tools themselves.
 
 use cyberine_types::RunId;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 /// The longest a call may wait, in milliseconds.
 pub(crate) const MAX_WAIT_MS: u64 = 45_000;
 /// The most runs one query returns.
-pub(crate) const MAX_RUNS: u32 = 200;
+pub(crate) const MAX_RUNS: u64 = 200;
+/// The largest whole number that every reader of JSON keeps exact (RFC 8259, section 6).
+pub(crate) const MAX_COUNT: u64 = (1 << 53) - 1;
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// Runs a query returns where nothing is said.
+const RUNS: u64 = 20;
+
 pub(crate) struct Orchestrate {
     pub(crate) prompt: String,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct Inspect {
-    run_id: String,
+    pub(crate) run: RunId,
     pub(crate) since_seq: Option<u64>,
-    #[serde(default)]
-    wait_ms: u64,
+    pub(crate) wait_ms: u64,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(crate) struct Query {
-    #[serde(default)]
     pub(crate) query: String,
-    limit: Option<u32>,
+    pub(crate) limit: u32,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct Cancel {
-    run_id: String,
+    pub(crate) run: RunId,
     pub(crate) reason: Option<String>,
 }
 
+/// The arguments of one tool.
+pub(crate) trait Arguments: Sized {
+    /// Takes the fields of the tool.
+    fn take(fields: &mut Fields) -> Result<Self, String>;
+}
+
+impl Arguments for Orchestrate {
+    fn take(fields: &mut Fields) -> Result<Self, String> {
+        Ok(Self { prompt: fields.required("prompt", Fields::text)? })
+    }
+}
+
+impl Arguments for Inspect {
+    fn take(fields: &mut Fields) -> Result<Self, String> {
+        let wait_ms = fields.count("waitMs")?.unwrap_or_default().min(MAX_WAIT_MS);
+        Ok(Self { run: fields.run()?, since_seq: fields.count("sinceSeq")?, wait_ms })
+    }
+}
+
+impl Arguments for Query {
+    fn take(fields: &mut Fields) -> Result<Self, String> {
+        let limit = fields.count("limit")?.unwrap_or(RUNS).clamp(1, MAX_RUNS);
+        // Clamped to what fits.
+        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+        Ok(Self { query: fields.text("query")?.unwrap_or_default(), limit })
+    }
+}
+
+impl Arguments for Cancel {
+    fn take(fields: &mut Fields) -> Result<Self, String> {
+        Ok(Self { run: fields.run()?, reason: fields.text("reason")? })
+    }
+}
+
 /// Reads the arguments of a tool; the error names the field.
-pub(crate) fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, String> {
-    serde_json::from_value(Value::Object(arguments)).map_err(|error| format!("bad arguments: {error}"))
-}
-
-impl Inspect {
-    pub(crate) fn run(&self) -> Result<RunId, String> {
-        run(&self.run_id)
-    }
-
-    pub(crate) fn wait_ms(&self) -> u64 {
-        self.wait_ms.min(MAX_WAIT_MS)
+pub(crate) fn read<T: Arguments>(arguments: Map<String, Value>) -> Result<T, String> {
+    let mut fields = Fields(arguments);
+    let taken = T::take(&mut fields)?;
+    match fields.0.keys().next() {
+        None => Ok(taken),
+        Some(unknown) => Err(bad(unknown, "there is no such argument")),
     }
 }
 
-impl Cancel {
-    pub(crate) fn run(&self) -> Result<RunId, String> {
-        run(&self.run_id)
+/// Arguments that have not been taken yet.
+pub(crate) struct Fields(Map<String, Value>);
+
+impl Fields {
+    fn required<T>(
+        &mut self,
+        name: &str,
+        take: impl FnOnce(&mut Self, &str) -> Result<Option<T>, String>,
+    ) -> Result<T, String> {
+        take(self, name)?.ok_or_else(|| bad(name, "it is missing"))
+    }
+
+    fn text(&mut self, name: &str) -> Result<Option<String>, String> {
+        match self.0.remove(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(bad(name, &format!("it must be a string, not {}", kind(&other)))),
+        }
+    }
+
+    /// A whole number that is not negative, however it is written: to JSON Schema `20.0` and `2e1`
+    /// are integers (draft 2020-12, core, section 4.2.3).
+    fn count(&mut self, name: &str) -> Result<Option<u64>, String> {
+        let Some(value) = self.0.remove(name) else { return Ok(None) };
+        let whole = value.as_number().and_then(whole).filter(|number| *number <= MAX_COUNT);
+        let wanted = || format!("it must be a whole number from 0 to {MAX_COUNT}, not {}", kind(&value));
+        whole.map(Some).ok_or_else(|| bad(name, &wanted()))
+    }
+
+    fn run(&mut self) -> Result<RunId, String> {
+        const NAME: &str = "runId";
+        let text = self.required(NAME, Self::text)?;
+        text.parse().map_err(|error| bad(NAME, &format!("{error}")))
     }
 }
 
-impl Query {
-    pub(crate) fn limit(&self) -> u32 {
-        self.limit.unwrap_or(20).clamp(1, MAX_RUNS)
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a float in this range that has no fraction is that integer"
+)]
+fn whole(number: &Number) -> Option<u64> {
+    /// `MAX_COUNT + 1`, the first that is not exact any more.
+    const END: f64 = 9_007_199_254_740_992.0;
+    number.as_u64().or_else(|| {
+        let float = number.as_f64()?;
+        ((0.0..END).contains(&float) && float.fract() == 0.0).then_some(float as u64)
+    })
+}
+
+/// What a value is, in few words: it may be long.
+fn kind(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(_) => "a boolean".to_owned(),
+        Value::Number(number) => number.to_string(),
+        Value::String(_) => "a string".to_owned(),
+        Value::Array(_) => "an array".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
     }
 }
 
-fn run(text: &str) -> Result<RunId, String> {
-    text.parse().map_err(|error| format!("bad arguments: `runId`: {error}"))
+fn bad(name: &str, what: &str) -> String {
+    format!("bad arguments: `{}`: {what}", crate::bounded::cut(name, 100))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn count(text: &str) -> Result<Option<u64>, String> {
+        let value: Value = serde_json::from_str(text).unwrap();
+        Fields(Map::from_iter([("n".to_owned(), value)])).count("n")
+    }
+
+    #[test]
+    fn a_whole_number_is_one_however_it_is_written() {
+        for (text, number) in [
+            ("20", 20),
+            ("20.0", 20),
+            ("2e1", 20),
+            ("1e2", 100),
+            ("0.5e1", 5),
+            ("0", 0),
+            ("-0", 0),
+            ("-0.0", 0),
+            ("9007199254740991", MAX_COUNT),
+            ("9007199254740991.0", MAX_COUNT),
+        ] {
+            assert_eq!(count(text), Ok(Some(number)), "{text}");
+        }
+        for text in
+            ["20.5", "-1", "-1.0", "9007199254740992", "9007199254740992.0", "1e300", "\"20\"", "null"]
+        {
+            let error = count(text).unwrap_err();
+            assert!(error.starts_with("bad arguments: `n`: it must be a whole number"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn every_refusal_names_its_field_and_stays_short() {
+        let refused = |arguments: Value| {
+            let Value::Object(arguments) = arguments else { unreachable!() };
+            read::<Query>(arguments).map(drop).unwrap_err()
+        };
+        assert!(refused(json!({ "limit": "9".repeat(9_000) })).starts_with("bad arguments: `limit`: "));
+        assert!(refused(json!({ "query": [] })).starts_with("bad arguments: `query`: "));
+        let long = refused(json!({ "k".repeat(9_000): 1 }));
+        assert!(long.starts_with("bad arguments: `kkk") && long.len() < 300, "{long}");
+    }
 }

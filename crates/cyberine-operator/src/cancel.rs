@@ -15,7 +15,7 @@ pub(crate) async fn cancel(
     arguments: &Cancel,
     by: String,
 ) -> Result<ToolResult, String> {
-    let id = arguments.run()?;
+    let id = arguments.run;
     let run = services.load(id).await?.ok_or_else(|| no_such_run(id))?;
     if !services.project.owns(&run.cwd) {
         return Err(format!(

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use cyberine_server::{Annotations, Tool};
 use serde_json::{Value, json};
 
-use crate::arguments::{MAX_RUNS, MAX_WAIT_MS};
+use crate::arguments::{MAX_COUNT, MAX_RUNS, MAX_WAIT_MS};
 
 pub(crate) const ORCHESTRATE: &str = "orchestrate";
 pub(crate) const INSPECT_RUN: &str = "inspect_run";
@@ -60,13 +60,13 @@ fn inspect_run() -> Tool {
         name: INSPECT_RUN,
         title: "Inspect run",
         description: "Shows a run of any project: each candidate's state, answer preview, tokens and cost, \
-            the verdict with its rationale, and the winner. Long texts are cut; `resource` has the whole."
+            the verdict with rationale, the winner. Long texts are cut; `resource` has all."
             .to_owned(),
         input_schema: input(
             json!({
                 "runId": run_id(),
-                "waitMs": { "type": "integer", "minimum": 0, "maximum": MAX_WAIT_MS, "description": "Wait this long for the run to end; with sinceSeq, for any change." },
-                "sinceSeq": { "type": "integer", "minimum": 0, "description": "nextSeq of your last look." },
+                "waitMs": { "type": "integer", "minimum": 0, "maximum": MAX_WAIT_MS, "description": "Wait this long for its end; with sinceSeq, for any change." },
+                "sinceSeq": { "type": "integer", "minimum": 0, "maximum": MAX_COUNT, "description": "nextSeq of your last look." },
             }),
             &["runId"],
         ),

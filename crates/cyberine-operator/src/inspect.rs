@@ -17,14 +17,14 @@ pub(crate) async fn inspect(
     arguments: &Inspect,
     progress: Progress,
 ) -> Result<ToolResult, String> {
-    let id = arguments.run()?;
+    let id = arguments.run;
     let run = services.look(id).await?.ok_or_else(|| no_such_run(id))?;
     let last = run.next_seq - 1;
     let news_already = arguments.since_seq.is_some_and(|since| since <= last);
-    if arguments.wait_ms() == 0 || run.state.is_terminal() || news_already {
+    if arguments.wait_ms == 0 || run.state.is_terminal() || news_already {
         return Ok(ToolResult::ok(view::bounded(&run)));
     }
-    let deadline = Instant::now() + Duration::from_millis(arguments.wait_ms());
+    let deadline = Instant::now() + Duration::from_millis(arguments.wait_ms);
     let mut follower = Follower::after(services, id, last, progress).await;
     let wanted = arguments.since_seq;
     follower.until(Some(deadline), |seq, settled| settled || wanted.is_some_and(|since| seq >= since)).await;

@@ -23,6 +23,6 @@ mod view;
 
 pub use project::{DirectoryProject, Project};
 pub use resources::RunResources;
-pub use services::{Dispatcher, LazyServices, NoTickFeeds, Services, TickFeed, TickSource};
+pub use services::{Dispatcher, LazyServices, NoTickFeeds, Services, Started, TickFeed, TickSource};
 pub use tools::OperatorTools;
 pub use view::run_view;

@@ -10,10 +10,12 @@ use crate::arguments::Orchestrate;
 use crate::bounded::cut;
 use crate::catalog::{CANCEL_RUN, INSPECT_RUN};
 use crate::follow::Follower;
-use crate::services::{LazyServices, Services};
+use crate::services::{LazyServices, Services, Started};
 
 /// How many providers are named in the reply.
 const NAMED: usize = 12;
+/// How many characters a note may have.
+const NOTE: usize = 600;
 
 /// Starts a run. Returns once it is durable; where the client's era allows news after the reply,
 /// they go on in `background` until the run has settled.
@@ -25,7 +27,9 @@ pub(crate) async fn orchestrate(
     background: &Background,
 ) -> Result<ToolResult, String> {
     let services = lazy.get().await?;
-    let run = services.dispatcher.dispatch(arguments.prompt, requested_by).await?.run;
+    let Started { run, note } = services.dispatcher.dispatch(arguments.prompt, requested_by.clone()).await?;
+    // Where the client takes the request back while the reply is written, it never learns the id.
+    let unanswered = services.supervisor.unanswered(run, requested_by);
     if progress.wanted() && progress.may_outlive_reply() {
         let lazy = lazy.clone();
         background.spawn(async move {
@@ -36,7 +40,8 @@ pub(crate) async fn orchestrate(
     }
     // The run is durable: whatever fails from here on must not look like a refusal.
     let admitted = services.load(run).await.ok().flatten();
-    Ok(ToolResult::ok(envelope(run, admitted.as_ref())))
+    unanswered.answered();
+    Ok(ToolResult::ok(envelope(run, admitted.as_ref(), note.as_deref())))
 }
 
 async fn tell_to_the_end(services: &Services, run: RunId, progress: Progress) {
@@ -44,11 +49,12 @@ async fn tell_to_the_end(services: &Services, run: RunId, progress: Progress) {
 }
 
 /// What the caller gets: the run's id, and the exact calls that follow and stop it.
-fn envelope(run: RunId, admitted: Option<&Run>) -> Value {
+fn envelope(run: RunId, admitted: Option<&Run>, note: Option<&str>) -> Value {
+    let plan = admitted.and_then(|run| Plan::from_spec(&run.spec).ok());
     json!({
         "runId": run,
         "status": "dispatched",
-        "detail": detail(run, admitted.and_then(|run| Plan::from_spec(&run.spec).ok()).as_ref()),
+        "detail": detail(run, plan.as_ref(), note),
         "pollWith": { "tool": INSPECT_RUN, "arguments": { "runId": run } },
         "cancelWith": {
             "tool": CANCEL_RUN,
@@ -60,10 +66,12 @@ fn envelope(run: RunId, admitted: Option<&Run>) -> Value {
     })
 }
 
-fn detail(run: RunId, plan: Option<&Plan>) -> String {
+fn detail(run: RunId, plan: Option<&Plan>, note: Option<&str>) -> String {
     let whom = plan.map_or_else(|| "configured providers".to_owned(), names);
-    let detail =
-        format!("dispatched to {whom}; poll {INSPECT_RUN}(runId=\"{run}\") or query_runs() for the outcome");
+    let note = note.map_or_else(String::new, |note| format!("; {}", cut(note, NOTE)));
+    let detail = format!(
+        "dispatched to {whom}; poll {INSPECT_RUN}(runId=\"{run}\") or query_runs() for the outcome{note}"
+    );
     labelled(detail, plan.is_some_and(Plan::is_scripted))
 }
 

@@ -11,24 +11,12 @@ use crate::services::Services;
 /// How many characters of each text are shown, from generous to sparse.
 const LEVELS: [usize; 3] = [200, 80, 30];
 
-/// Lists runs. Those that are listed as alive are looked at first, so that none is shown running
-/// whose runner is dead.
+/// Lists runs.
 pub(crate) async fn query(services: &Services, arguments: Query) -> Result<ToolResult, String> {
-    let limit = arguments.limit();
-    let mut runs = find(services, &arguments.query, limit).await?;
-    let mut buried = false;
-    for run in runs.iter().filter(|run| !run.state.is_terminal()) {
-        buried |= services.buried(run.run_id).await;
-    }
-    if buried {
-        runs = find(services, &arguments.query, limit).await?;
-    }
+    let Query { query: text, limit } = arguments;
+    let found = services.listed(|| services.registry.query(text.clone(), limit)).await;
+    let runs = found.map_err(|error| format!("{error}. {}", error.advice()))?;
     Ok(ToolResult::ok(bounded(&runs)))
-}
-
-async fn find(services: &Services, text: &str, limit: u32) -> Result<Vec<RunSummary>, String> {
-    let found = services.registry.query(text.to_owned(), limit).await;
-    found.map_err(|error| format!("{error}. {}", error.advice()))
 }
 
 /// As much as fits: shorter texts first, then fewer runs, the oldest left out.

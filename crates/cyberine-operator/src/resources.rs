@@ -1,10 +1,12 @@
 //! The run resource: `cyberine://runs/{runId}`.
 
-use cyberine_run_store::RunSummary;
+use std::fmt;
+
+use cyberine_run_store::{Cursor, RunSummary, StoreError};
 use cyberine_server::{
     Resource, ResourceContents, ResourceError, ResourcePage, ResourceSet, ResourceTemplate,
 };
-use cyberine_types::{Caller, RunId};
+use cyberine_types::{Caller, RunId, Timestamp};
 use futures_util::future::BoxFuture;
 
 use crate::bounded::cut;
@@ -32,16 +34,25 @@ impl RunResources {
     }
 
     async fn page(&self, cursor: Option<String>) -> Result<ResourcePage, ResourceError> {
-        let offset = cursor.as_deref().map_or(Some(0), offset).ok_or(ResourceError::BadCursor)?;
+        let from = match cursor {
+            Some(cursor) => Some(Place::parse(&cursor).ok_or(ResourceError::BadCursor)?),
+            None => None,
+        };
         let services = self.services.get().await.map_err(ResourceError::Internal)?;
+        let after = from.map(|place| place.after);
         // One more than a page tells whether there is a next one.
-        let found = services.registry.recent(offset, PAGE + 1).await;
-        let mut runs = found.map_err(|error| ResourceError::Internal(error.to_string()))?;
-        let more = runs.len() > PAGE as usize && offset + PAGE < LISTED;
+        let found = services.listed(|| services.registry.recent(after, PAGE + 1)).await;
+        let mut runs = found.map_err(|error| match error {
+            StoreError::NotFound { .. } => ResourceError::BadCursor,
+            other => ResourceError::Internal(format!("{other}. {}", other.advice())),
+        })?;
+        let shown = from.map_or(0, |place| place.shown) + PAGE;
+        let more = runs.len() > PAGE as usize && shown < LISTED;
         runs.truncate(PAGE as usize);
+        let last = runs.last().filter(|_| more).map(Cursor::from);
         Ok(ResourcePage {
             resources: runs.iter().map(resource).collect(),
-            next_cursor: more.then(|| cursor_at(offset + PAGE)),
+            next_cursor: last.map(|after| Place { shown, after }.to_string()),
         })
     }
 
@@ -72,13 +83,32 @@ fn resource(run: &RunSummary) -> Resource {
     }
 }
 
-/// A cursor says where a page begins. Only the beginnings of pages are cursors of ours.
-fn cursor_at(offset: u32) -> String {
-    format!("recent-{offset}")
+/// Where a page begins: after so many runs, the last of which was this one, as it was then. Runs
+/// that change between two pages move no other in or out of the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    shown: u32,
+    after: Cursor,
 }
 
-fn offset(cursor: &str) -> Option<u32> {
-    (PAGE..LISTED).step_by(PAGE as usize).find(|offset| cursor_at(*offset) == cursor)
+impl Place {
+    /// Reads what [`Display`](fmt::Display) wrote, and nothing else.
+    fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.strip_prefix("recent-")?.splitn(3, '-');
+        let shown = parts.next()?.parse().ok()?;
+        let updated_at = Timestamp::from_unix_ms(parts.next()?.parse().ok()?);
+        let run = parts.next()?.parse().ok()?;
+        let place = Self { shown, after: Cursor { updated_at, run } };
+        let begins_a_page = (PAGE..LISTED).step_by(PAGE as usize).any(|page| page == shown);
+        (begins_a_page && place.to_string() == text).then_some(place)
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { shown, after: Cursor { updated_at, run } } = self;
+        write!(out, "recent-{shown}-{}-{run}", updated_at.unix_ms())
+    }
 }
 
 impl ResourceSet for RunResources {

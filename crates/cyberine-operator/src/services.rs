@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use cyberine_orchestrator::{Dispatched, Supervisor};
-use cyberine_run_store::{Registry, Run, RunStore, Tick};
+use cyberine_orchestrator::Supervisor;
+use cyberine_run_store::{Registry, Run, RunStore, RunSummary, StoreError, Tick};
 use cyberine_types::RunId;
 use futures_util::future::BoxFuture;
 use tokio::sync::OnceCell;
@@ -34,7 +34,20 @@ pub trait Dispatcher: Send + Sync {
     /// # Errors
     /// A sentence for the caller: why nothing was started, and what to do about it. It must not
     /// hold a secret.
-    fn dispatch(&self, prompt: String, requested_by: String) -> BoxFuture<'_, Result<Dispatched, String>>;
+    ///
+    /// # Cancel safety
+    /// As [`Supervisor::dispatch`]: dropping the future takes the request back.
+    fn dispatch(&self, prompt: String, requested_by: String) -> BoxFuture<'_, Result<Started, String>>;
+}
+
+/// An orchestration that is under way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Started {
+    /// The run.
+    pub run: RunId,
+    /// What the caller should know beside it, such as a configuration that was not used: one
+    /// sentence without its full stop.
+    pub note: Option<String>,
 }
 
 /// Where the fast news of runs can be followed.
@@ -100,6 +113,20 @@ impl Services {
 
     pub(crate) async fn load(&self, id: RunId) -> Result<Option<Run>, String> {
         self.store.load(id).await.map_err(|error| format!("{error}. {}", error.advice()))
+    }
+
+    /// What `list` finds. Runs in it that are listed as alive are looked at first, so that none is
+    /// shown running whose runner is dead.
+    pub(crate) async fn listed<F>(&self, list: impl Fn() -> F) -> Result<Vec<RunSummary>, StoreError>
+    where
+        F: Future<Output = Result<Vec<RunSummary>, StoreError>>,
+    {
+        let runs = list().await?;
+        let mut buried = false;
+        for run in runs.iter().filter(|run| !run.state.is_terminal()) {
+            buried |= self.buried(run.run_id).await;
+        }
+        if buried { list().await } else { Ok(runs) }
     }
 
     /// Settles a run whose runner is dead. A failure to do so is logged: what is known of the run

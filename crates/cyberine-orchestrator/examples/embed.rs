@@ -43,7 +43,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let reaper = Arc::new(NoProcesses);
     let engine = Engine { store: Arc::clone(&store), reaper: reaper.clone(), ticks: Arc::new(NoTicks) };
     let launcher = InProcessLauncher::new(engine, move |plan| team(plan, &environment));
-    let supervisor = Supervisor { store: Arc::clone(&store), launcher: launcher.clone(), reaper };
+    let supervisor = Supervisor::new(Arc::clone(&store), launcher.clone(), reaper);
 
     let request = DispatchRequest {
         prompt: "What is six times seven?".to_owned(),

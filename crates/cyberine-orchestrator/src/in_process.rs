@@ -10,7 +10,7 @@ use tokio_util::task::TaskTracker;
 use crate::control::NoControls;
 use crate::engine::Engine;
 use crate::plan::Plan;
-use crate::supervisor::{LaunchError, Launcher};
+use crate::supervisor::{LaunchError, Launched, Launcher};
 use crate::team::Team;
 
 /// Carries runs out as tasks of this process.
@@ -43,19 +43,21 @@ impl InProcessLauncher {
 }
 
 impl Launcher for InProcessLauncher {
-    fn launch(&self, claim: Claim, plan: Plan) -> BoxFuture<'_, Result<u32, LaunchError>> {
+    fn launch(&self, claim: Claim, plan: Plan) -> BoxFuture<'_, Result<Launched, LaunchError>> {
         Box::pin(async move {
             if self.cancel.is_cancelled() {
                 return Err(LaunchError { detail: "the launcher is closed".to_owned() });
             }
             let (engine, cancel, run) = (self.engine.clone(), self.cancel.child_token(), claim.run());
             let team = (self.build)(&plan);
-            self.tasks.spawn(async move {
+            let running = self.tasks.spawn(async move {
                 if let Err(error) = engine.run(claim, &plan, team, Box::new(NoControls), cancel).await {
                     tracing::error!(%run, %error, "the run did not come to its own end");
                 }
             });
-            Ok(std::process::id())
+            // How it ended has been told; a panic leaves a dead run like any other.
+            let ended = Box::pin(async move { drop(running.await) });
+            Ok(Launched { pid: std::process::id(), ended })
         })
     }
 }

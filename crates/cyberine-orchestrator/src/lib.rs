@@ -47,7 +47,8 @@ pub use llm_judge::LLM_JUDGE;
 pub use plan::{Plan, PlanError, Planned, STEP_ID, STEP_NAME, WORKFLOW, plan};
 pub use reaper::{NoProcesses, Reaper};
 pub use supervisor::{
-    DispatchError, DispatchRequest, Dispatched, LaunchError, Launcher, MAX_PROMPT, Supervisor,
+    DispatchError, DispatchRequest, Dispatched, LaunchError, Launched, Launcher, MAX_PROMPT, Supervisor,
+    Unanswered,
 };
 pub use team::{Team, Unavailable};
 pub use ticks::{NoTicks, TickSink};

@@ -1,25 +1,40 @@
 //! Starting, stopping and burying runs, whichever process carries them out.
 
-use std::sync::Arc;
+mod dispatch;
 
-use cyberine_run_store::{CancelOutcome, Claim, NewRun, Reserve, RunEvent, RunState, RunStore, StoreError};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cyberine_run_store::{CancelOutcome, Claim, RunEvent, RunState, RunStore, StoreError};
 use cyberine_types::{RunId, Usd};
 use futures_util::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::label::{is_scripted, labelled};
-use crate::plan::{Plan, WORKFLOW};
+use crate::plan::Plan;
 use crate::reaper::Reaper;
+
+pub use dispatch::Unanswered;
 
 /// The longest prompt, in bytes.
 pub const MAX_PROMPT: usize = 1 << 20;
 
 /// Starts the process, or whatever else it is, that carries a run out.
 pub trait Launcher: Send + Sync {
-    /// Hands the claim to a runner and returns the runner's process id once it has started.
+    /// Hands the claim to a runner and returns once it has started.
     ///
     /// # Errors
     /// [`LaunchError`]; the claim is given up then, so that the run can be adopted.
-    fn launch(&self, claim: Claim, plan: Plan) -> BoxFuture<'_, Result<u32, LaunchError>>;
+    fn launch(&self, claim: Claim, plan: Plan) -> BoxFuture<'_, Result<Launched, LaunchError>>;
+}
+
+/// A runner that has started.
+pub struct Launched {
+    /// Its process id.
+    pub pid: u32,
+    /// Resolves when it is gone, however it went. Dropping this leaves the runner alone.
+    pub ended: BoxFuture<'static, ()>,
 }
 
 /// A runner that did not start.
@@ -30,15 +45,31 @@ pub struct LaunchError {
     pub detail: String,
 }
 
-/// Starts, stops and buries runs. Cheap to clone.
+/// Starts, stops and buries runs. Cheap to clone; clones share their work.
 #[derive(Clone)]
 pub struct Supervisor {
-    /// The runs.
-    pub store: Arc<dyn RunStore>,
-    /// Starts runners.
-    pub launcher: Arc<dyn Launcher>,
-    /// Kills what dead runners leave behind.
-    pub reaper: Arc<dyn Reaper>,
+    store: Arc<dyn RunStore>,
+    launcher: Arc<dyn Launcher>,
+    reaper: Arc<dyn Reaper>,
+    work: Arc<Work>,
+}
+
+/// What a supervisor has under way.
+#[derive(Default)]
+struct Work {
+    /// Dispatches, cancellations that nobody waits for, and watches over runners.
+    tasks: TaskTracker,
+    /// Nobody is served any more.
+    closing: CancellationToken,
+    /// Runs that were started here and whose runners have not been seen to end.
+    launched: Mutex<BTreeSet<RunId>>,
+}
+
+impl Work {
+    /// A panic while it is held leaves a set that is still whole.
+    fn launched(&self) -> MutexGuard<'_, BTreeSet<RunId>> {
+        self.launched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// An orchestration that somebody wants.
@@ -113,36 +144,28 @@ impl DispatchError {
 }
 
 impl Supervisor {
-    /// Admits a run (its first event and the money it holds, in one transaction) and has it
-    /// carried out. Returns once the run is durable and its runner has started.
-    ///
-    /// # Errors
-    /// [`DispatchError`]. Where the runner did not start the run is settled as failed and its
-    /// reservation released; in every other case there is no run.
-    ///
-    /// # Cancel safety
-    /// Dropped half way, the run may exist without a runner; whoever looks next settles it.
-    pub async fn dispatch(&self, request: DispatchRequest) -> Result<Dispatched, DispatchError> {
-        let DispatchRequest { prompt, cwd, requested_by, plan, hold, daily_cap } = request;
-        check(&prompt, &plan)?;
-        let run = RunId::random();
-        let spec = plan.to_spec()?;
-        let new = NewRun { id: run, workflow: WORKFLOW.to_owned(), prompt, cwd, requested_by, spec };
-        let claim = self.store.admit(new, Reserve { amount: hold, daily_cap }).await?;
-        match self.launcher.launch(claim, plan).await {
-            Ok(pid) => Ok(Dispatched { run, pid }),
-            Err(source) => {
-                self.settle_unlaunched(run, &source).await?;
-                Err(DispatchError::Launch { run, source })
-            }
-        }
+    /// A supervisor of the runs of `store`: `launcher` starts their runners, `reaper` kills what
+    /// dead ones leave behind.
+    #[must_use]
+    pub fn new(store: Arc<dyn RunStore>, launcher: Arc<dyn Launcher>, reaper: Arc<dyn Reaper>) -> Self {
+        Self { store, launcher, reaper, work: Arc::default() }
     }
 
-    async fn settle_unlaunched(&self, run: RunId, why: &LaunchError) -> Result<(), StoreError> {
-        if let Some(claim) = self.store.adopt(run).await? {
-            self.bury(&claim, why.to_string(), "launch").await?;
-        }
-        Ok(())
+    /// The runs that were started here and, as far as is known, still go on.
+    #[must_use]
+    pub fn launched(&self) -> Vec<RunId> {
+        self.work.launched().iter().copied().collect()
+    }
+
+    /// Says that nobody is served any more, and waits for dispatches to come to their end. What
+    /// is cut off from here on was not taken back: its runs go on. Runners are left alone.
+    ///
+    /// # Cancel safety
+    /// Dropping the future stops the waiting only.
+    pub async fn close(&self) {
+        self.work.closing.cancel();
+        self.work.tasks.close();
+        self.work.tasks.wait().await;
     }
 
     /// Records that somebody wants `run` stopped. A run whose runner is dead is settled instead.
@@ -204,17 +227,4 @@ impl Supervisor {
         };
         self.store.append(claim, vec![settled]).await.map(drop)
     }
-}
-
-fn check(prompt: &str, plan: &Plan) -> Result<(), DispatchError> {
-    if prompt.trim().is_empty() {
-        return Err(DispatchError::EmptyPrompt);
-    }
-    if prompt.len() > MAX_PROMPT {
-        return Err(DispatchError::PromptTooLong);
-    }
-    if plan.candidates.is_empty() {
-        return Err(DispatchError::NoProvider);
-    }
-    Ok(())
 }

@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use cyberine_run_store::{
     Claim, NewRun, ProcessCount, Reserve, RunEvent, RunState, RunStore as _, SqliteRunStore, StoreError,
-    lock_from_stdin,
 };
 use cyberine_types::{Billing, CostBasis, ManualClock, RunId, Timestamp, Usage, Usd};
 
@@ -118,7 +117,7 @@ impl Child {
 
     /// Takes the lock it was given as standard input; `project` is the run's id here.
     async fn runner(&self) -> Result<(), StoreError> {
-        let lock = lock_from_stdin().unwrap();
+        let lock = cyberine_process::take_stdin().unwrap();
         let id = self.project.parse().unwrap();
         let claim = self.store.claim_handed_over(id, lock, std::process::id()).await?;
         say(&format!("ack {id} {}", claim.epoch()));

@@ -1,6 +1,5 @@
 //! A claim: the right to carry a run out, held as long as a lock is.
 
-use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 
@@ -76,7 +75,7 @@ impl Claim {
 
     /// Takes the claim's lock out, to be the standard input of a process that is about to be
     /// spawned: the lock passes to it without a moment in which it is free, and this process has
-    /// given it up once the returned value is dropped. The other side takes it with [`lock_from_stdin`].
+    /// given it up once the returned value is dropped.
     /// `None` where the store lives in this process only.
     #[must_use]
     pub fn into_lock(mut self) -> Option<OwnedFd> {
@@ -97,19 +96,4 @@ impl Drop for Claim {
             tracing::debug!(run = %self.run, %error, "the run's lock is freed by closing it");
         }
     }
-}
-
-/// Takes a lock that was handed over as standard input and leaves `/dev/null` in its place. The
-/// descriptor returned is closed on exec, so that no child of the runner keeps the lock alive.
-///
-/// Call it before the process has started threads or children.
-///
-/// # Errors
-/// Where standard input is closed, or descriptors run out.
-pub fn lock_from_stdin() -> std::io::Result<OwnedFd> {
-    use std::os::fd::AsFd as _;
-    let lock = std::io::stdin().as_fd().try_clone_to_owned()?;
-    let null = File::open("/dev/null")?;
-    rustix::stdio::dup2_stdin(&null)?;
-    Ok(lock)
 }

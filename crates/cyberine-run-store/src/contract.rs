@@ -63,6 +63,7 @@ fn checks<S: RunStore + Registry + Ledger>() -> Vec<for<'a> fn(&'a Subject<S>) -
         |subject| Box::pin(listing::a_search_is_literal(subject)),
         |subject| Box::pin(listing::short_texts_are_found(subject)),
         |subject| Box::pin(listing::recent_runs_are_ordered_by_their_last_change(subject)),
+        |subject| Box::pin(listing::a_change_between_two_pages_moves_no_other_run(subject)),
     ]
 }
 

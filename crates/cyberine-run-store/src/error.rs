@@ -124,6 +124,12 @@ pub enum StoreError {
         /// The database.
         path: PathBuf,
     },
+    /// Another process has held the database for longer than is waited for.
+    #[error("the run database could not {attempt}: another process holds it")]
+    Busy {
+        /// What was attempted, as a verb phrase.
+        attempt: &'static str,
+    },
     /// The database refused or failed.
     #[error("the run database could not {attempt}")]
     Database {
@@ -152,6 +158,8 @@ pub enum StoreErrorKind {
     Setup,
     /// What is stored is damaged.
     Damaged,
+    /// Another process is in the way; it may not be the next time.
+    Busy,
     /// Storage failed.
     Storage,
 }
@@ -173,6 +181,7 @@ impl StoreError {
             | Self::NewerDatabase { .. }
             | Self::DatabaseExists { .. } => StoreErrorKind::Setup,
             Self::Corrupt { .. } | Self::DatabaseLost { .. } => StoreErrorKind::Damaged,
+            Self::Busy { .. } => StoreErrorKind::Busy,
             Self::Files { .. } | Self::Database { .. } | Self::Worker { .. } => StoreErrorKind::Storage,
         }
     }
@@ -195,6 +204,7 @@ impl StoreError {
             Self::NewerDatabase { .. } => "newer_database",
             Self::DatabaseLost { .. } => "database_lost",
             Self::DatabaseExists { .. } => "database_exists",
+            Self::Busy { .. } => "database_busy",
             Self::Database { .. } => "database",
             Self::Worker { .. } => "storage_worker",
         }
@@ -231,6 +241,9 @@ impl StoreError {
                 "Put the database back, or run `cyberine doctor --rebuild` to make it anew from the projects."
             }
             Self::DatabaseExists { .. } => "Move the database aside first if it is really lost.",
+            Self::Busy { .. } => {
+                "Another process holds the database; try again, and close other programs that have it open."
+            }
             Self::Database { .. } => "Check the disk's free space and health, then run `cyberine doctor`.",
             Self::Worker { .. } => "Try again; if it happens again, report it as a bug.",
         }

@@ -53,13 +53,13 @@ mod tick;
 mod ticks;
 
 pub use charge::charge;
-pub use claim::{Claim, lock_from_stdin};
+pub use claim::Claim;
 pub use control::{Control, ControlReader};
 pub use error::{StoreError, StoreErrorKind};
 pub use event::{Event, ProcessCount, RunEvent, RunState, Verdict, VerdictOutcome, Vote};
 pub use fold::{FoldError, PREVIEW_CHARS, apply, begin, choose_verdict, fold, preview};
 pub use memory::MemoryRunStore;
-pub use port::{CancelOutcome, DayTotals, Ledger, NewRun, Registry, Reserve, RunStore, RunSummary};
+pub use port::{CancelOutcome, Cursor, DayTotals, Ledger, NewRun, Registry, Reserve, RunStore, RunSummary};
 pub use projection::RunDir;
 pub use run::{Candidate, CandidateError, JudgeCall, Run, Step};
 pub use sqlite::SqliteRunStore;

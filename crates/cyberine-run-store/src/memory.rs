@@ -13,7 +13,9 @@ use crate::claim::{Claim, Hold};
 use crate::error::StoreError;
 use crate::event::{Event, RunEvent};
 use crate::fold::{self, preview};
-use crate::port::{CancelOutcome, DayTotals, Ledger, NewRun, Registry, Reserve, RunStore, RunSummary};
+use crate::port::{
+    CancelOutcome, Cursor, DayTotals, Ledger, NewRun, Registry, Reserve, RunStore, RunSummary,
+};
 use crate::run::Run;
 use crate::sqlite::write::{check_cap, first_event};
 
@@ -275,13 +277,27 @@ impl Registry for MemoryRunStore {
         })
     }
 
-    fn recent(&self, offset: u32, limit: u32) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {
+    fn recent(
+        &self,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {
         Box::pin(async move {
-            Ok(self.with(|runs| {
-                let mut order: Vec<&Entry> = runs.entries.iter().rev().collect();
-                order.sort_by_key(|entry| std::cmp::Reverse(entry.run.updated_at));
-                order.iter().skip(count(offset)).take(count(limit)).map(|entry| summary(&entry.run)).collect()
-            }))
+            self.with(|runs| {
+                let after = match after {
+                    Some(Cursor { updated_at, run }) => {
+                        let place = *runs.places.get(&run).ok_or(StoreError::NotFound { run })?;
+                        Some((updated_at, place))
+                    }
+                    None => None,
+                };
+                let keys =
+                    runs.entries.iter().enumerate().map(|(place, entry)| (entry.run.updated_at, place));
+                let mut keys: Vec<_> = keys.filter(|key| after.is_none_or(|after| *key < after)).collect();
+                keys.sort_unstable_by_key(|key| std::cmp::Reverse(*key));
+                keys.truncate(count(limit));
+                Ok(keys.into_iter().map(|(_, place)| summary(&runs.entries[place].run)).collect())
+            })
         })
     }
 }

@@ -109,8 +109,29 @@ pub trait Registry: Send + Sync {
     /// characters in 2,000 of them, one of more than 200 in 200 of those that begin to match.
     fn query(&self, text: String, limit: u32) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>>;
 
-    /// Runs by their last change, newest first, after `offset` of them.
-    fn recent(&self, offset: u32, limit: u32) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>>;
+    /// Runs by their last change, newest first, those after `after`; of equal times the run that
+    /// was admitted later comes first. A run that changes between two calls moves to the front,
+    /// and moves no other.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] where there is no run of the cursor's id.
+    fn recent(&self, after: Option<Cursor>, limit: u32)
+    -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>>;
+}
+
+/// A place in the list of runs by their last change: that of a run as it was shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cursor {
+    /// When the run had last changed.
+    pub updated_at: Timestamp,
+    /// The run.
+    pub run: RunId,
+}
+
+impl From<&RunSummary> for Cursor {
+    fn from(shown: &RunSummary) -> Self {
+        Self { updated_at: shown.updated_at, run: shown.run_id }
+    }
 }
 
 /// One line about a run.

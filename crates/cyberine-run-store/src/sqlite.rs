@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cyberine_fs::PrivateDir;
 use cyberine_types::{Clock, RunId};
+use rusqlite::ErrorCode;
 
 use crate::claim::{Claim, Hold};
 use crate::error::{StoreError, chain};
@@ -61,8 +62,8 @@ impl SqliteRunStore {
     }
 
     /// Takes the claim on a run whose lock was handed to this process (see
-    /// [`lock_from_stdin`](crate::lock_from_stdin)), and records that process `pid` carries the
-    /// run out from here on. The claim under which the run was admitted holds no longer.
+    /// [`Claim::into_lock`]), and records that process `pid` carries the run out from here on. The
+    /// claim under which the run was admitted holds no longer.
     ///
     /// # Errors
     /// [`StoreError::ClaimRefused`] where `lock` is not the run's lock or somebody else holds it;
@@ -323,7 +324,10 @@ fn lock_of<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Says what was attempted where the database fails.
 pub(crate) fn database(attempt: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
-    move |source| StoreError::Database { attempt, source }
+    move |source| match source.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy { attempt },
+        _ => StoreError::Database { attempt, source },
+    }
 }
 
 /// SQLite's integers are signed. Counts and micro-dollars beyond its range stop at its end.

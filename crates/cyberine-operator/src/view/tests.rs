@@ -41,6 +41,7 @@ fn run(task: &str, candidates: Vec<Candidate>) -> Run {
         name: "Dispatch".into(),
         state: RunState::Done,
         candidates,
+        judge_calls: Vec::new(),
         verdicts: vec![verdict.clone()],
         verdict: Some(verdict),
     };

@@ -1,5 +1,7 @@
+use std::sync::atomic::Ordering;
+
 use cyberine_run_store::{RunState, RunStore};
-use cyberine_server::OutlivesReply;
+use cyberine_server::{OutlivesReply, Progress, ToolSet};
 use cyberine_types::Billing;
 use serde_json::json;
 
@@ -119,4 +121,53 @@ async fn a_run_of_another_project_can_be_seen_and_not_cancelled() {
     assert!(error.contains("another project"), "{error}");
     let view = ours.call("inspect_run", json!({ "runId": id })).await;
     assert_eq!((&view["task"], &view["state"]), (&json!("theirs"), &json!("queued")));
+}
+
+#[tokio::test]
+async fn a_configuration_that_was_not_used_is_told_with_the_reply() {
+    let stage = Stage::free(&[("a", "42")]);
+    *stage.note.lock().unwrap() = Some("`/p/cyberine.toml` is not trusted".to_owned());
+    let reply = stage.call("orchestrate", json!({ "prompt": "x" })).await;
+    let detail = reply["detail"].as_str().unwrap();
+    assert!(detail.starts_with("dispatched to 1 providers (a); poll inspect_run("), "{detail}");
+    assert!(detail.ends_with("for the outcome; `/p/cyberine.toml` is not trusted"), "{detail}");
+}
+
+/// However far the call has come: nothing is left, or a run that was cancelled.
+#[tokio::test]
+async fn a_call_that_is_taken_back_leaves_no_run_that_goes_on() {
+    let stage = Stage::free(&[("a", "42")]);
+    stage.turns.store(3, Ordering::SeqCst);
+    let (mut answered, mut taken_back) = (false, 0);
+    while !answered {
+        let call = stage.call_of("orchestrate", json!({ "prompt": "x" }), Progress::none());
+        let waiting = async {
+            for _ in 0..taken_back {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            outcome = stage.tools.call(call) => answered = outcome.is_ok(),
+            () = waiting => taken_back += 1,
+        }
+    }
+    assert!(taken_back > 6, "a call takes some turns");
+    let going_on = async {
+        loop {
+            let open = stage.store.unsettled().await.unwrap();
+            if open.len() == 1 {
+                return open[0];
+            }
+            stage.store.changed(open[0], 1_000, std::time::Duration::from_millis(20)).await;
+        }
+    };
+    let told = soon(going_on).await;
+    let runs = stage.call("query_runs", json!({ "limit": 200 })).await;
+    for run in runs["runs"].as_array().unwrap().iter().filter(|run| run["runId"] != json!(told)) {
+        let run = stage.store.load(run["runId"].as_str().unwrap().parse().unwrap()).await.unwrap().unwrap();
+        let by = run.cancel_requested_by.as_deref();
+        assert_eq!((run.state, by), (RunState::Cancelled, Some("host@1.2")), "{}", run.detail);
+    }
+    assert!(stage.store.load(told).await.unwrap().unwrap().cancel_requested_by.is_none());
 }

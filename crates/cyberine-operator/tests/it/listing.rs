@@ -82,11 +82,68 @@ async fn two_hundred_runs_are_listed_in_four_pages_and_no_more() {
 
 #[tokio::test]
 async fn a_cursor_that_is_none_of_ours_is_refused() {
-    let stage = Stage::free(&[]);
-    for cursor in ["", "0", "recent-0", "recent-51", "recent-200", "recent-4294967295", "recent--50"] {
-        let page = stage.resources.list(caller(), Some(cursor.to_owned())).await;
+    let stage = Stage::free(&[("a", "x")]);
+    let run = stage.finished("x").await;
+    let stranger = RunId::random();
+    let forged = [
+        String::new(),
+        "0".to_owned(),
+        "recent-50".to_owned(),
+        "recent-50-1".to_owned(),
+        format!("recent-0-1-{run}"),
+        format!("recent-51-1-{run}"),
+        format!("recent-200-1-{run}"),
+        format!("recent-4294967346-1-{run}"),
+        format!("recent--50-1-{run}"),
+        format!("recent-050-1-{run}"),
+        format!("recent-50-01-{run}"),
+        format!("recent-50-+1-{run}"),
+        format!("recent-50-1-{run}-"),
+        format!("recent-50-1-{}", run.to_string().to_uppercase()),
+        format!("recent-50-99999999999999999999-{run}"),
+        format!("recent-50-1-{stranger}"),
+    ];
+    for cursor in forged {
+        let page = stage.resources.list(caller(), Some(cursor.clone())).await;
         assert_eq!(page, Err(ResourceError::BadCursor), "{cursor}");
     }
+    let stage = Stage::free(&[]);
     let empty = stage.resources.list(caller(), None).await.unwrap();
     assert_eq!((empty.resources.len(), empty.next_cursor), (0, None));
+}
+
+#[tokio::test]
+async fn runs_that_change_between_two_pages_move_no_other() {
+    let stage = Stage::free(&[("a", "x")]);
+    admit_many(&stage, 120).await;
+    let first = stage.resources.list(caller(), None).await.unwrap();
+    for prompt in ["new", "newer", "newest"] {
+        stage.finished(prompt).await;
+    }
+    let second = stage.resources.list(caller(), first.next_cursor).await.unwrap();
+    stage.finished("the last").await;
+    let third = stage.resources.list(caller(), second.next_cursor).await.unwrap();
+    assert_eq!((third.resources.len(), third.next_cursor), (20, None));
+    let shown = [first.resources, second.resources, third.resources].concat();
+    let numbers: Vec<usize> = shown
+        .iter()
+        .map(|resource| resource.name.split_whitespace().nth(1).unwrap().parse().unwrap())
+        .collect();
+    assert_eq!(numbers, (0..120).rev().collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn no_resource_is_listed_as_running_whose_runner_is_dead() {
+    let stage = Stage::free(&[]);
+    let run = NewRun {
+        id: RunId::random(),
+        workflow: "mcp-orchestrate".into(),
+        prompt: "dead".into(),
+        cwd: stage.cwd.clone(),
+        requested_by: "cli".into(),
+        spec: json!({}),
+    };
+    drop(stage.store.admit(run, Reserve { amount: Usd::ZERO, daily_cap: None }).await.unwrap());
+    let page = stage.resources.list(caller(), None).await.unwrap();
+    assert!(page.resources[0].description.starts_with("mcp-orchestrate, error, "), "{page:?}");
 }

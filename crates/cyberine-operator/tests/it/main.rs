@@ -4,5 +4,6 @@
 mod dispatching;
 mod inspecting;
 mod listing;
+mod slow;
 mod stage;
 mod surface;

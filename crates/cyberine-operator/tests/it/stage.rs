@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cyberine_operator::{
-    DirectoryProject, Dispatcher, LazyServices, OperatorTools, RunResources, Services, TickFeed, TickSource,
+    DirectoryProject, Dispatcher, LazyServices, OperatorTools, RunResources, Services, Started, TickFeed,
+    TickSource,
 };
 use cyberine_orchestrator::{
-    DispatchRequest, Dispatched, Engine, InProcessLauncher, NoProcesses, OrchestrateConfig, Supervisor, Team,
-    TickSink, plan,
+    DispatchRequest, Engine, InProcessLauncher, NoProcesses, OrchestrateConfig, Supervisor, Team, TickSink,
+    plan,
 };
 use cyberine_provider::{
     Capabilities, Provider, ProviderConfig, ProviderInfo, StopReason, Turn, TurnError, TurnEvent,
@@ -26,6 +27,8 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+use crate::slow::Slow;
 
 /// A provider that says one thing once it is let.
 pub(crate) struct Fake {
@@ -90,10 +93,11 @@ struct Desk {
     supervisor: Supervisor,
     providers: BTreeMap<String, ProviderConfig>,
     cwd: String,
+    note: Arc<Mutex<Option<String>>>,
 }
 
 impl Dispatcher for Desk {
-    fn dispatch(&self, prompt: String, requested_by: String) -> BoxFuture<'_, Result<Dispatched, String>> {
+    fn dispatch(&self, prompt: String, requested_by: String) -> BoxFuture<'_, Result<Started, String>> {
         Box::pin(async move {
             let request = DispatchRequest {
                 prompt,
@@ -103,7 +107,9 @@ impl Dispatcher for Desk {
                 hold: Usd::from_dollars(1.0),
                 daily_cap: Some(Usd::from_dollars(100.0)),
             };
-            self.supervisor.dispatch(request).await.map_err(|error| format!("{error}. {}", error.advice()))
+            let dispatched = self.supervisor.dispatch(request).await;
+            let dispatched = dispatched.map_err(|error| format!("{error}. {}", error.advice()))?;
+            Ok(Started { run: dispatched.run, note: self.note.lock().unwrap().clone() })
         })
     }
 }
@@ -117,6 +123,10 @@ pub(crate) struct Stage {
     pub(crate) gate: watch::Sender<bool>,
     pub(crate) tasks: TaskTracker,
     pub(crate) cwd: String,
+    /// What the dispatcher has to say beside the run.
+    pub(crate) note: Arc<Mutex<Option<String>>>,
+    /// How often others go first before the store answers.
+    pub(crate) turns: Arc<AtomicUsize>,
     /// Deleted with the stage.
     _home: tempfile::TempDir,
 }
@@ -136,12 +146,18 @@ impl Stage {
             ticks: Arc::new(ticks.clone()),
         };
         let launcher = InProcessLauncher::new(engine, move |_| team.clone());
-        let supervisor =
-            Supervisor { store: Arc::new(store.clone()), launcher, reaper: Arc::new(NoProcesses) };
-        let desk =
-            Desk { supervisor: supervisor.clone(), providers: configs(answers, billing), cwd: cwd.clone() };
+        let turns = Arc::default();
+        let slow = Arc::new(Slow { store: store.clone(), turns: Arc::clone(&turns) });
+        let supervisor = Supervisor::new(slow.clone(), launcher, Arc::new(NoProcesses));
+        let note = Arc::default();
+        let desk = Desk {
+            supervisor: supervisor.clone(),
+            providers: configs(answers, billing),
+            cwd: cwd.clone(),
+            note: Arc::clone(&note),
+        };
         let services = Services {
-            store: Arc::new(store.clone()),
+            store: slow,
             registry: Arc::new(store.clone()),
             supervisor,
             dispatcher: Arc::new(desk),
@@ -161,6 +177,8 @@ impl Stage {
             gate,
             tasks: TaskTracker::new(),
             cwd,
+            note,
+            turns,
             _home: home,
         }
     }

@@ -76,15 +76,18 @@ async fn listing_opens_nothing_and_everybody_shares_what_a_call_opens() {
 async fn bad_arguments_are_results_that_name_the_field() {
     let stage = Stage::free(&[("a", "x")]);
     let cases = [
-        ("orchestrate", json!({}), "prompt"),
-        ("orchestrate", json!({ "prompt": 7 }), "invalid type"),
-        ("orchestrate", json!({ "prompt": "x", "by": "me" }), "`by`"),
+        ("orchestrate", json!({}), "`prompt`: it is missing"),
+        ("orchestrate", json!({ "prompt": 7 }), "`prompt`: it must be a string"),
+        ("orchestrate", json!({ "prompt": "x", "by": "me" }), "`by`: there is no such argument"),
         ("orchestrate", json!({ "prompt": "  " }), "the prompt is empty"),
-        ("inspect_run", json!({ "runId": "../../etc" }), "`runId`"),
+        ("inspect_run", json!({ "runId": "../../etc" }), "`runId`: "),
         ("inspect_run", json!({ "runId": cyberine_types::RunId::random() }), "there is no run"),
-        ("inspect_run", json!({ "runId": "x", "waitMs": -1 }), "bad arguments"),
-        ("query_runs", json!({ "limit": "many" }), "bad arguments"),
-        ("cancel_run", json!({ "reason": "x" }), "runId"),
+        ("inspect_run", json!({ "runId": "x", "waitMs": -1 }), "`waitMs`: it must be a whole number"),
+        ("inspect_run", json!({ "runId": "x", "sinceSeq": 1.5 }), "`runId`: "),
+        ("query_runs", json!({ "limit": "many" }), "`limit`: it must be a whole number"),
+        ("query_runs", json!({ "limit": 1.5 }), "`limit`: it must be a whole number"),
+        ("query_runs", json!({ "query": null }), "`query`: it must be a string, not null"),
+        ("cancel_run", json!({ "reason": "x" }), "`runId`: it is missing"),
         ("cancel_run", json!({ "runId": cyberine_types::RunId::random() }), "there is no run"),
     ];
     for (tool, arguments, part) in cases {
@@ -113,4 +116,31 @@ async fn a_home_that_cannot_be_opened_is_said_and_tried_again() {
         resources.list(caller(), None).await,
         Err(ResourceError::Internal("the home is read-only".into()))
     );
+}
+
+/// JSON Schema counts `20.0` among the integers, so a host may send it.
+#[tokio::test]
+async fn what_the_schema_lets_through_is_understood() {
+    let stage = Stage::free(&[("a", "x")]);
+    let run = stage.finished("x").await;
+    let arguments =
+        |text: &str| -> Value { serde_json::from_str(&text.replace("RUN", &run.to_string())).unwrap() };
+    for (tool, text) in [
+        ("query_runs", r#"{ "limit": 20.0 }"#),
+        ("query_runs", r#"{ "limit": 1e2 }"#),
+        ("inspect_run", r#"{ "runId": "RUN", "waitMs": 1000.0, "sinceSeq": 0.0 }"#),
+        ("inspect_run", r#"{ "runId": "RUN", "waitMs": 45e3, "sinceSeq": 1.0 }"#),
+        ("inspect_run", r#"{ "runId": "RUN", "sinceSeq": 9007199254740991 }"#),
+    ] {
+        let tools = stage.tools.list(&caller());
+        let schema = &tools.iter().find(|listed| listed.name == tool).unwrap().input_schema;
+        jsonschema::validate(schema, &arguments(text)).unwrap();
+        let result = stage.call(tool, arguments(text)).await;
+        assert_eq!(result.get("error"), None, "{tool} {text}: {result}");
+    }
+    let beyond = json!({ "runId": run, "sinceSeq": 1_u64 << 53 });
+    let tools = stage.tools.list(&caller());
+    let schema = &tools.iter().find(|listed| listed.name == "inspect_run").unwrap().input_schema;
+    assert!(jsonschema::validate(schema, &beyond).is_err());
+    assert!(stage.refused("inspect_run", beyond).await.contains("`sinceSeq`"));
 }

@@ -102,7 +102,7 @@ async fn a_claim_that_was_dropped_lets_the_run_be_settled_with_its_answers() {
     })
     .await;
     let launcher = cyberine_orchestrator::InProcessLauncher::new(stage.engine(), |_| unreachable!());
-    let supervisor = Supervisor { store: place.store.clone(), launcher, reaper: Arc::new(NoProcesses) };
+    let supervisor = Supervisor::new(place.store.clone(), launcher, Arc::new(NoProcesses));
     assert_eq!(supervisor.settle_dead_runs().await.unwrap(), [id]);
     let run = place.store.load(id).await.unwrap().unwrap();
     assert_eq!((run.state, run.reason.as_deref()), (RunState::Error, Some("interrupted")));

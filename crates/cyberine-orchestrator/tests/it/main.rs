@@ -7,3 +7,4 @@ mod fake;
 mod faults;
 mod judging;
 mod supervisor;
+mod withdrawing;

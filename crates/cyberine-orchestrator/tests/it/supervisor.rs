@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
 use cyberine_orchestrator::{
-    DispatchError, DispatchRequest, InProcessLauncher, LaunchError, Launcher, NoProcesses, Plan, Supervisor,
+    DispatchError, DispatchRequest, InProcessLauncher, LaunchError, Launched, Launcher, NoProcesses, Plan,
+    Supervisor,
 };
 use cyberine_run_store::{CancelOutcome, Claim, Ledger, RunEvent, RunState, RunStore, StoreError};
 use cyberine_types::{Billing, Clock, SystemClock, Usd};
@@ -11,7 +12,7 @@ use tokio::sync::Notify;
 use crate::fake::{Fake, Stage, soon};
 
 fn supervisor(stage: &Stage, launcher: Arc<dyn Launcher>) -> Supervisor {
-    Supervisor { store: Arc::new(stage.store.clone()), launcher, reaper: Arc::new(NoProcesses) }
+    Supervisor::new(Arc::new(stage.store.clone()), launcher, Arc::new(NoProcesses))
 }
 
 fn in_process(stage: &Stage) -> Arc<InProcessLauncher> {
@@ -90,7 +91,7 @@ async fn the_daily_cap_lets_in_what_fits_and_refuses_the_rest() {
 struct NoLauncher;
 
 impl Launcher for NoLauncher {
-    fn launch(&self, claim: Claim, _plan: Plan) -> BoxFuture<'_, Result<u32, LaunchError>> {
+    fn launch(&self, claim: Claim, _plan: Plan) -> BoxFuture<'_, Result<Launched, LaunchError>> {
         drop(claim);
         Box::pin(std::future::ready(Err(LaunchError { detail: "no such program".into() })))
     }

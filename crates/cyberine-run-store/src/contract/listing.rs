@@ -1,10 +1,11 @@
 //! Listing and search.
 
-use cyberine_types::Billing;
+use cyberine_types::{Billing, RunId};
 
 use super::{Subject, answered, asked, settled, won};
+use crate::error::StoreError;
 use crate::event::{RunEvent, RunState};
-use crate::port::{Ledger, Registry, RunStore};
+use crate::port::{Cursor, Ledger, Registry, RunStore, RunSummary};
 
 pub(super) async fn the_newest_run_comes_first<S: RunStore + Registry + Ledger>(subject: &Subject<S>) {
     let mut claims = Vec::new();
@@ -85,11 +86,39 @@ pub(super) async fn recent_runs_are_ordered_by_their_last_change<S: RunStore + R
         subject.clock.step(1_000);
     }
     subject.append(&claims[0], vec![RunEvent::Started { pid: 1 }]).await;
-    let recent = |offset, limit| async move {
-        let found = subject.other.recent(offset, limit).await.expect("they are listed");
-        found.into_iter().map(|summary| summary.task_preview).collect::<Vec<_>>()
+    let recent =
+        |after, limit| async move { subject.other.recent(after, limit).await.expect("they are listed") };
+    let titles = |found: &[RunSummary]| -> Vec<String> {
+        found.iter().map(|summary| summary.task_preview.clone()).collect()
     };
-    assert_eq!(recent(0, 9).await, ["one", "three", "two"]);
-    assert_eq!(recent(1, 1).await, ["three"]);
-    assert_eq!(recent(3, 9).await, [""; 0]);
+    let all = recent(None, 9).await;
+    assert_eq!(titles(&all), ["one", "three", "two"]);
+    assert_eq!(titles(&recent(Some(Cursor::from(&all[0])), 1).await), ["three"]);
+    assert_eq!(titles(&recent(Some(Cursor::from(&all[2])), 9).await), [""; 0]);
+    assert_eq!(titles(&recent(Some(Cursor::from(&all[1])), 0).await), [""; 0]);
+    let stranger = Cursor { run: RunId::random(), ..Cursor::from(&all[0]) };
+    let refused = subject.other.recent(Some(stranger), 9).await;
+    assert!(matches!(refused, Err(StoreError::NotFound { .. })), "{refused:?}");
+}
+
+pub(super) async fn a_change_between_two_pages_moves_no_other_run<S: RunStore + Registry + Ledger>(
+    subject: &Subject<S>,
+) {
+    let mut claims = Vec::new();
+    // Some of them at the same time.
+    for number in 0..9 {
+        claims.push(subject.admitted(&format!("run {number}")).await);
+        subject.clock.step(number % 2);
+    }
+    let page = |after| async move { subject.other.recent(after, 3).await.expect("they are listed") };
+    let first = page(None).await;
+    subject.clock.step(1_000);
+    subject.append(&claims[7], vec![RunEvent::Started { pid: 1 }]).await;
+    drop(subject.admitted("a new one").await);
+    let second = page(first.last().map(Cursor::from)).await;
+    subject.append(&claims[4], vec![RunEvent::Started { pid: 1 }]).await;
+    let third = page(second.last().map(Cursor::from)).await;
+    let shown = [first, second, third].concat();
+    let titles: Vec<_> = shown.iter().map(|summary| summary.task_preview.as_str()).collect();
+    assert_eq!(titles, ["run 8", "run 7", "run 6", "run 5", "run 4", "run 3", "run 2", "run 1", "run 0"]);
 }

@@ -15,8 +15,8 @@ use crate::home::{DATABASE, Home};
 use crate::schema::{self, FORMAT, Standing};
 
 /// How long a transaction waits for those of other processes. Each takes about a millisecond, so
-/// this is reached only where something is badly wrong.
-const BUSY: Duration = Duration::from_secs(60);
+/// this is reached only where something is badly wrong; hosts give a call up after a minute.
+const BUSY: Duration = Duration::from_secs(20);
 /// The lock under which a database is created or brought to the present format.
 const FORMAT_LOCK: &str = "state.lock";
 
@@ -24,6 +24,8 @@ const FORMAT_LOCK: &str = "state.lock";
 #[derive(Debug)]
 pub(crate) struct Database {
     path: PathBuf,
+    /// How long others are waited for.
+    patience: Duration,
     home: Mutex<Option<Arc<Home>>>,
     writer: Mutex<Slot>,
     reader: Mutex<Slot>,
@@ -47,8 +49,12 @@ struct Open {
 
 impl Database {
     pub(crate) fn new(path: PathBuf) -> Self {
+        Self::with_patience(path, BUSY)
+    }
+
+    fn with_patience(path: PathBuf, patience: Duration) -> Self {
         let (home, writer, reader) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { path, home, writer, reader, renewed: AtomicBool::new(false) }
+        Self { path, patience, home, writer, reader, renewed: AtomicBool::new(false) }
     }
 
     /// Lets a lost database be made anew, empty, for whoever fills it.
@@ -153,9 +159,9 @@ impl Database {
             | OpenFlags::SQLITE_OPEN_NOFOLLOW
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut conn = Connection::open_with_flags(&path, flags).map_err(database("open the database"))?;
-        conn.busy_timeout(BUSY).map_err(database("open the database"))?;
-        prepare(home, &path, &mut conn)?;
-        configure(&conn, &path)?;
+        conn.busy_timeout(self.patience).map_err(database("open the database"))?;
+        prepare(home, &path, &mut conn, self.patience)?;
+        configure(&conn, &path, self.patience)?;
         if suspect {
             check(&conn, &path)?;
         }
@@ -225,15 +231,15 @@ fn look_at(path: &Path) -> Result<Option<Identity>, StoreError> {
 }
 
 /// Brings the database to the present format. One process does it, the others wait.
-fn prepare(home: &Home, path: &Path, conn: &mut Connection) -> Result<(), StoreError> {
+fn prepare(home: &Home, path: &Path, conn: &mut Connection, patience: Duration) -> Result<(), StoreError> {
     if is_present(conn, path)? {
         return Ok(());
     }
-    let _held = wait_for(&home.locks, FORMAT_LOCK)?;
+    let _held = wait_for(&home.locks, FORMAT_LOCK, patience)?;
     if is_present(conn, path)? {
         return Ok(());
     }
-    write_ahead(conn, path)?;
+    write_ahead(conn, path, patience)?;
     schema::migrate(conn).map_err(database("bring the database to the present format"))
 }
 
@@ -260,15 +266,14 @@ fn is_present(conn: &Connection, path: &Path) -> Result<bool, StoreError> {
     }
 }
 
-fn wait_for(locks: &PrivateDir, name: &str) -> Result<LockFile, StoreError> {
+fn wait_for(locks: &PrivateDir, name: &str, patience: Duration) -> Result<LockFile, StoreError> {
     let since = Instant::now();
     loop {
         if let Some(held) = locks.try_lock(name).map_err(StoreError::home)? {
             return Ok(held);
         }
-        if since.elapsed() > BUSY {
-            let detail = "another process has held it for a minute".to_owned();
-            return Err(StoreError::HomeUnusable { path: locks.path().join(name), detail });
+        if since.elapsed() > patience {
+            return Err(StoreError::Busy { attempt: "be brought to the present format" });
         }
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -276,12 +281,13 @@ fn wait_for(locks: &PrivateDir, name: &str) -> Result<LockFile, StoreError> {
 
 /// Turning it on takes the whole database for an instant, and unlike a transaction does not wait
 /// for others.
-fn write_ahead(conn: &Connection, path: &Path) -> Result<(), StoreError> {
+fn write_ahead(conn: &Connection, path: &Path, patience: Duration) -> Result<(), StoreError> {
     let since = Instant::now();
     let mode = loop {
         match conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0)) {
             Err(error)
-                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && since.elapsed() < BUSY =>
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && since.elapsed() < patience =>
             {
                 std::thread::sleep(Duration::from_millis(5));
             }
@@ -294,7 +300,7 @@ fn write_ahead(conn: &Connection, path: &Path) -> Result<(), StoreError> {
     Err(StoreError::NoLocks { path: path.to_owned() })
 }
 
-fn configure(conn: &Connection, path: &Path) -> Result<(), StoreError> {
+fn configure(conn: &Connection, path: &Path, patience: Duration) -> Result<(), StoreError> {
     // Every commit is on the disk before it returns; on macOS that takes `fullfsync`.
     conn.execute_batch(
         "PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON;
@@ -305,7 +311,7 @@ fn configure(conn: &Connection, path: &Path) -> Result<(), StoreError> {
     let mode: String = conn
         .query_row("PRAGMA journal_mode", [], |row| row.get(0))
         .map_err(database("set the database up"))?;
-    if mode.eq_ignore_ascii_case("wal") { Ok(()) } else { write_ahead(conn, path) }
+    if mode.eq_ignore_ascii_case("wal") { Ok(()) } else { write_ahead(conn, path, patience) }
 }
 
 /// `PRAGMA quick_check`.
@@ -337,4 +343,28 @@ fn is_doubtful(error: &rusqlite::Error) -> bool {
 /// A panic while a slot is locked leaves it empty: `with` takes the connection out first.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_for_another_process_is_told_so_and_not_about_the_disk() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("home");
+        Database::new(path.clone()).read(|_| Ok(())).unwrap();
+        let other = Connection::open(path.join(DATABASE)).unwrap();
+        other.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; CREATE TABLE t(a);").unwrap();
+        let waiting = Database::with_patience(path, Duration::from_millis(50));
+        let refused = [waiting.read(|_| Ok(())), waiting.write(|_| Ok(()))];
+        for error in refused.map(Result::unwrap_err) {
+            assert_eq!((error.kind(), error.code()), (crate::StoreErrorKind::Busy, "database_busy"));
+            assert!(error.advice().contains("try again"), "{}", error.advice());
+        }
+        other.execute_batch("ROLLBACK").unwrap();
+        drop(other);
+        waiting.read(|_| Ok(())).unwrap();
+        waiting.write(|_| Ok(())).unwrap();
+    }
 }

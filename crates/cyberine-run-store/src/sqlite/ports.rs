@@ -11,7 +11,9 @@ use crate::claim::Claim;
 use crate::error::StoreError;
 use crate::event::{Event, RunEvent};
 use crate::home::Home;
-use crate::port::{CancelOutcome, DayTotals, Ledger, NewRun, Registry, Reserve, RunStore, RunSummary};
+use crate::port::{
+    CancelOutcome, Cursor, DayTotals, Ledger, NewRun, Registry, Reserve, RunStore, RunSummary,
+};
 use crate::run::Run;
 
 impl RunStore for SqliteRunStore {
@@ -68,8 +70,12 @@ impl Registry for SqliteRunStore {
         Box::pin(self.blocking(move |inner| inner.database.read(|conn| search::query(conn, &text, limit))))
     }
 
-    fn recent(&self, offset: u32, limit: u32) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {
-        Box::pin(self.blocking(move |inner| inner.database.read(|conn| search::recent(conn, offset, limit))))
+    fn recent(
+        &self,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> BoxFuture<'_, Result<Vec<RunSummary>, StoreError>> {
+        Box::pin(self.blocking(move |inner| inner.database.read(|conn| search::recent(conn, after, limit))))
     }
 }
 

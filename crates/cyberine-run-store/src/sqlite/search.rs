@@ -8,7 +8,7 @@ use super::database;
 use super::write::indexable;
 use crate::error::StoreError;
 use crate::event::RunState;
-use crate::port::RunSummary;
+use crate::port::{Cursor, RunSummary};
 use cyberine_types::Timestamp;
 
 /// How many of the newest runs a text too short for the trigram index is looked for in.
@@ -33,7 +33,9 @@ const SUMMARY: &str =
     "id, workflow, state, detail, task_preview, cwd, winner_preview, admitted_at, updated_at";
 
 pub(crate) const NEWEST: &str = "SELECT n FROM runs ORDER BY n DESC LIMIT ?1";
-pub(crate) const RECENT: &str = "SELECT n FROM runs ORDER BY updated_at DESC, n DESC LIMIT ?1 OFFSET ?2";
+pub(crate) const RECENT: &str = "SELECT n FROM runs ORDER BY updated_at DESC, n DESC LIMIT ?1";
+pub(crate) const RECENT_AFTER: &str =
+    "SELECT n FROM runs WHERE (updated_at, n) < (?2, ?3) ORDER BY updated_at DESC, n DESC LIMIT ?1";
 pub(crate) const BY_TEXT: &str =
     "SELECT rowid FROM search WHERE search MATCH ?1 ORDER BY rowid DESC LIMIT ?2";
 pub(crate) const BY_WINNER: &str =
@@ -61,8 +63,18 @@ pub(crate) fn query(conn: &Connection, text: &str, limit: u32) -> Result<Vec<Run
 }
 
 /// Runs by their last change, newest first.
-pub(crate) fn recent(conn: &Connection, offset: u32, limit: u32) -> Result<Vec<RunSummary>, StoreError> {
-    let found = numbers(conn, RECENT, [limit, offset])?;
+pub(crate) fn recent(
+    conn: &Connection,
+    after: Option<Cursor>,
+    limit: u32,
+) -> Result<Vec<RunSummary>, StoreError> {
+    let found = match after {
+        None => numbers(conn, RECENT, [limit])?,
+        Some(Cursor { updated_at, run }) => {
+            let row = super::read::row(conn, run)?.ok_or(StoreError::NotFound { run })?;
+            numbers(conn, RECENT_AFTER, params![limit, updated_at.unix_ms(), row.n])?
+        }
+    };
     summaries(conn, &found)
 }
 

@@ -8,6 +8,9 @@ use cyberine_types::Usd;
 
 use crate::support::{Place, Said, assert_sound, block_on, child, child_program, dollar};
 
+/// How often a run is read while others write.
+const READS: u32 = 400;
+
 #[test]
 fn of_64_processes_the_cap_lets_exactly_ten_start() {
     let place = Place::new();
@@ -145,4 +148,29 @@ fn of_eight_who_adopt_at_once_one_succeeds() {
         adopters.into_iter().filter_map(|adopter| adopter.join().unwrap()).collect()
     });
     assert_eq!(claims.iter().map(cyberine_run_store::Claim::epoch).collect::<Vec<_>>(), [2]);
+}
+
+#[test]
+fn who_reads_while_others_write_sees_whole_runs() {
+    let place = Place::new();
+    let mut writer = child(&place, "forever").spawn().unwrap();
+    let mut said = BufReader::new(writer.stdout.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    // What nobody reads would stop the writer once the pipe is full.
+    let draining = std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+    block_on(async {
+        use cyberine_run_store::Registry as _;
+        for _ in 0..READS {
+            let newest = place.store().query(String::new(), 1).await.unwrap();
+            // A store of its own remembers nothing: it reads the row and then every event.
+            let run = place.store().load(newest[0].run_id).await.unwrap().unwrap();
+            let log = place.store().events(run.run_id, 0).await.unwrap();
+            assert!(log.len() as u64 >= run.next_seq - 1);
+        }
+    });
+    writer.kill().unwrap();
+    writer.wait().unwrap();
+    draining.join().unwrap().unwrap();
+    assert_sound(&place, &[]);
 }

@@ -45,7 +45,11 @@ fn plan(conn: &Connection, sql: &str, params: impl Params) -> String {
 fn the_newest_20_cost_the_same_among_1000_and_100_000_runs() {
     let (small, large) = (filled(1_000), filled(100_000));
     assert_eq!(steps(&small, NEWEST, [20]), steps(&large, NEWEST, [20]));
-    assert_eq!(steps(&small, RECENT, [20, 100]), steps(&large, RECENT, [20, 100]));
+    assert_eq!(steps(&small, RECENT, [20]), steps(&large, RECENT, [20]));
+    assert_eq!(
+        steps(&small, RECENT_AFTER, [20, 500, 500]),
+        steps(&large, RECENT_AFTER, [20, 50_000, 50_000])
+    );
     assert_eq!(steps(&small, BY_STATE, params!["error", 10]), steps(&large, BY_STATE, params!["error", 10]));
     for text in ["task", "needle"] {
         let text = phrase(text);
@@ -68,7 +72,8 @@ fn the_newest_20_cost_the_same_among_1000_and_100_000_runs() {
 fn no_listing_scans_a_table_or_sorts() {
     let conn = filled(10);
     for plan in [
-        plan(&conn, RECENT, [20, 0]),
+        plan(&conn, RECENT, [20]),
+        plan(&conn, RECENT_AFTER, [20, 5, 5]),
         plan(&conn, BY_STATE, params!["error", 20]),
         plan(&conn, BY_TEXT, params!["\"task\"", 20]),
         plan(&conn, BY_WINNER, params!["\"task\"", 20]),
