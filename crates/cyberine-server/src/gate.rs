@@ -6,8 +6,12 @@ use cyberine_types::{Caller, Secret};
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
+use scrub::Scrub;
+
 use crate::resource_set::{ResourceContents, ResourceError, ResourcePage, ResourceSet, ResourceTemplate};
-use crate::toolset::{Call, CallError, Outcome, Tool, ToolResult, ToolSet};
+use crate::toolset::{Call, CallError, InputRequest, Outcome, Tool, ToolResult, ToolSet};
+
+mod scrub;
 
 /// The argument that carries the token.
 const ARGUMENT: &str = "authToken";
@@ -18,9 +22,13 @@ const ARGUMENT: &str = "authToken";
 /// parameter. Both are removed before the inner set sees them, also where no token is
 /// configured, so that a token can reach no record by way of an argument. The token opens the
 /// gate and says nothing of who the caller is.
+///
+/// A token of at least eight bytes is also taken out of everything the gate lets out, wherever a
+/// caller may have put it; a shorter one could not be told from ordinary text.
 pub struct Gate<S> {
     inner: S,
     token: Option<Secret>,
+    scrub: Scrub,
     /// The first list of the inner set, and what was made of it.
     listed: OnceLock<[Arc<[Tool]>; 2]>,
 }
@@ -28,8 +36,9 @@ pub struct Gate<S> {
 impl<S> Gate<S> {
     /// Puts `inner` behind `token`; `None` leaves the gate open. An empty token is the caller's
     /// to refuse: it would match an empty argument.
-    pub const fn new(inner: S, token: Option<Secret>) -> Self {
-        Self { inner, token, listed: OnceLock::new() }
+    pub fn new(inner: S, token: Option<Secret>) -> Self {
+        let scrub = Scrub::new(token.as_ref());
+        Self { inner, token, scrub, listed: OnceLock::new() }
     }
 
     fn admits(&self, candidate: Option<&str>) -> bool {
@@ -49,15 +58,74 @@ impl<S: ToolSet> ToolSet for Gate<S> {
 
     fn refuse(&self, name: &str, arguments: &Map<String, Value>) -> Option<ToolResult> {
         let token = arguments.get(ARGUMENT).and_then(Value::as_str);
-        if self.admits(token) { self.inner.refuse(name, arguments) } else { Some(unauthorized()) }
+        if !self.admits(token) {
+            return Some(unauthorized());
+        }
+        let refusal = self.misplaced(arguments).or_else(|| self.inner.refuse(name, arguments));
+        refusal.map(|refusal| self.scrubbed_result(refusal))
+    }
+
+    fn redact(&self, text: String) -> String {
+        self.inner.redact(self.scrub.text(text))
     }
 
     fn call(&self, mut call: Call) -> BoxFuture<'_, Result<Outcome, CallError>> {
         let token = call.arguments.remove(ARGUMENT);
-        if self.admits(token.as_ref().and_then(Value::as_str)) {
-            return self.inner.call(call);
+        let admitted = self.admits(token.as_ref().and_then(Value::as_str));
+        let refusal = if admitted { self.misplaced(&call.arguments) } else { Some(unauthorized()) };
+        if let Some(refusal) = refusal {
+            return Box::pin(std::future::ready(Ok(Outcome::Complete(refusal))));
         }
-        Box::pin(std::future::ready(Ok(Outcome::Complete(unauthorized()))))
+        let outcome = self.inner.call(call);
+        if self.scrub.is_idle() {
+            return outcome;
+        }
+        Box::pin(async move { self.scrubbed(outcome.await) })
+    }
+}
+
+impl<S> Gate<S> {
+    /// Refuses arguments that have the token in a name: what is said of names repeats them.
+    fn misplaced(&self, arguments: &Map<String, Value>) -> Option<ToolResult> {
+        let mut values = arguments.iter();
+        let found = values.any(|(name, value)| self.scrub.finds(name) || self.scrub.finds_in_names(value));
+        found.then(|| {
+            ToolResult::error(format!("the access token belongs into `{ARGUMENT}` and nowhere else"))
+        })
+    }
+
+    fn scrubbed_result(&self, result: ToolResult) -> ToolResult {
+        ToolResult { structured: self.scrub.value(result.structured), ..result }
+    }
+
+    fn scrubbed(&self, outcome: Result<Outcome, CallError>) -> Result<Outcome, CallError> {
+        match outcome {
+            Ok(Outcome::Complete(result)) => Ok(Outcome::Complete(self.scrubbed_result(result))),
+            Ok(Outcome::InputRequired { requests, state }) => {
+                let requests = requests.into_iter().map(|(key, request)| {
+                    let InputRequest::Form { message, schema } = request;
+                    let message = self.scrub.text(message);
+                    (key, InputRequest::Form { message, schema: self.scrub.value(schema) })
+                });
+                Ok(Outcome::InputRequired { requests: requests.collect(), state })
+            }
+            Ok(Outcome::Task(task)) => Ok(Outcome::Task(task)),
+            Err(CallError::UnknownTool(name)) => Err(CallError::UnknownTool(self.scrub.text(name))),
+            Err(CallError::Internal(message)) => Err(CallError::Internal(self.scrub.text(message))),
+        }
+    }
+
+    fn scrubbed_error(&self, error: ResourceError) -> ResourceError {
+        match error {
+            ResourceError::NotFound { uri } => ResourceError::NotFound { uri: self.scrub.shown_uri(&uri) },
+            ResourceError::Internal(message) => ResourceError::Internal(self.scrub.text(message)),
+            ResourceError::Other { code, message, data } => ResourceError::Other {
+                code,
+                message: self.scrub.text(message),
+                data: data.map(|data| self.scrub.value(data)),
+            },
+            ResourceError::BadCursor | ResourceError::Unauthorized => error,
+        }
     }
 }
 
@@ -89,7 +157,8 @@ impl<S: ResourceSet> ResourceSet for Gate<S> {
         self.inner.templates()
     }
 
-    /// With a token configured the list is empty: a cursor has no place for one.
+    /// With a token configured the list is empty, and no cursor is one it gave: a cursor has no
+    /// place for a token.
     fn list(
         &self,
         caller: Caller,
@@ -98,26 +167,35 @@ impl<S: ResourceSet> ResourceSet for Gate<S> {
         if self.token.is_none() {
             return self.inner.list(caller, cursor);
         }
-        Box::pin(std::future::ready(Ok(ResourcePage::default())))
+        let page = if cursor.is_some() { Err(ResourceError::BadCursor) } else { Ok(ResourcePage::default()) };
+        Box::pin(std::future::ready(page))
     }
 
     fn read(&self, caller: Caller, uri: String) -> BoxFuture<'_, Result<ResourceContents, ResourceError>> {
         let (uri, token) = split_token(&uri);
-        if self.admits(token.as_deref()) {
-            return self.inner.read(caller, uri);
+        if !self.admits(token.as_deref()) {
+            return Box::pin(std::future::ready(Err(ResourceError::Unauthorized)));
         }
-        Box::pin(std::future::ready(Err(ResourceError::Unauthorized)))
+        if self.scrub.finds_in_uri(&uri) {
+            let missing = ResourceError::NotFound { uri: self.scrub.shown_uri(&uri) };
+            return Box::pin(std::future::ready(Err(missing)));
+        }
+        let contents = self.inner.read(caller, uri);
+        Box::pin(async move {
+            let ResourceContents { uri, mime_type, text } =
+                contents.await.map_err(|error| self.scrubbed_error(error))?;
+            let (uri, text) = (self.scrub.text(uri), self.scrub.document(text));
+            Ok(ResourceContents { uri, mime_type, text })
+        })
     }
 }
 
 /// Takes every `authToken` parameter out of a URI's query. The value is percent-decoded
-/// (RFC 3986, 2.1); where there are several the last one counts.
+/// (RFC 3986, 2.1); where there are several the last one counts. The fragment goes too: it is not
+/// part of what is asked for (RFC 3986, 3.5).
 pub(crate) fn split_token(uri: &str) -> (String, Option<String>) {
+    let uri = uri.split('#').next().unwrap_or_default();
     let Some((path, query)) = uri.split_once('?') else { return (uri.to_owned(), None) };
-    let (query, fragment) = match query.split_once('#') {
-        Some((query, fragment)) => (query, Some(fragment)),
-        None => (query, None),
-    };
     let mut token = None;
     let mut kept = Vec::new();
     for parameter in query.split('&') {
@@ -129,13 +207,9 @@ pub(crate) fn split_token(uri: &str) -> (String, Option<String>) {
         }
     }
     let mut clean = path.to_owned();
-    for (mark, rest) in
-        [('?', Some(kept.join("&")).filter(|text| !text.is_empty())), ('#', fragment.map(str::to_owned))]
-    {
-        if let Some(rest) = rest {
-            clean.push(mark);
-            clean.push_str(&rest);
-        }
+    if !kept.is_empty() {
+        clean.push('?');
+        clean.push_str(&kept.join("&"));
     }
     (clean, token)
 }
@@ -172,7 +246,9 @@ mod tests {
             ("cyberine://runs/a", "cyberine://runs/a", None),
             ("cyberine://runs/a?authToken=t", "cyberine://runs/a", Some("t")),
             ("cyberine://runs/a?x=1&authToken=t&y=2", "cyberine://runs/a?x=1&y=2", Some("t")),
-            ("cyberine://runs/a?authToken=a%20b%2F#f", "cyberine://runs/a#f", Some("a b/")),
+            ("cyberine://runs/a?authToken=a%20b%2F#f", "cyberine://runs/a", Some("a b/")),
+            ("cyberine://runs/a?authToken=t#authToken=t", "cyberine://runs/a", Some("t")),
+            ("cyberine://runs/a#?authToken=t", "cyberine://runs/a", None),
             ("cyberine://runs/a?auth%54oken=t", "cyberine://runs/a", Some("t")),
             ("cyberine://runs/a?authToken", "cyberine://runs/a", Some("")),
             ("cyberine://runs/a?authToken=1&authToken=2", "cyberine://runs/a", Some("2")),

@@ -28,6 +28,11 @@ pub trait ToolSet: Send + Sync {
         None
     }
 
+    /// Takes out of a text what must not be repeated. The rail asks for what it quotes from a call.
+    fn redact(&self, text: String) -> String {
+        text
+    }
+
     /// Calls a tool of the list. The rail has checked the arguments against the tool's input
     /// schema. Failures of the work are results with `is_error`, not errors.
     ///

@@ -52,7 +52,7 @@ pub(super) async fn serve(request: &Request, asked: Asked) -> Reply {
             Ok(Outcome::Complete(result)) => return Ok(complete(&result)),
             Ok(Outcome::Task(task)) => return Ok(created(request, task)),
             Ok(Outcome::InputRequired { requests, state }) => Needs { requests, state },
-            Err(CallError::UnknownTool(name)) => return Err(RpcError::unknown_tool(&name)),
+            Err(CallError::UnknownTool(name)) => return Err(unknown_tool(request, name)),
             Err(CallError::Internal(message)) => return Err(RpcError::internal(message)),
         };
         if request.revision.is_stateless() {
@@ -74,7 +74,7 @@ fn admit(
     mut asked: Asked,
 ) -> Result<Result<Asked, ToolResult>, RpcError> {
     if !catalog.contains(&asked.name) {
-        return Err(RpcError::unknown_tool(&asked.name));
+        return Err(unknown_tool(request, asked.name));
     }
     if let Some(refusal) = request.server().tools.refuse(&asked.name, &asked.arguments) {
         return Ok(Err(refusal));
@@ -82,13 +82,17 @@ fn admit(
     match catalog.check(&asked.name, asked.arguments) {
         Ok(arguments) => asked.arguments = arguments,
         Err(Refused::Arguments(result)) => return Ok(Err(result)),
-        Err(Refused::UnknownTool) => return Err(RpcError::unknown_tool(&asked.name)),
+        Err(Refused::UnknownTool) => return Err(unknown_tool(request, asked.name)),
         Err(Refused::Schema(error)) => {
             tracing::error!(tool = asked.name, error, "the input schema does not compile");
             return Err(RpcError::internal("the tool's input schema is invalid"));
         }
     }
     Ok(Ok(asked))
+}
+
+fn unknown_tool(request: &Request, name: String) -> RpcError {
+    RpcError::unknown_tool(&request.server().tools.redact(name))
 }
 
 fn binding<'a>(request: &'a Request, asked: &'a Asked) -> Binding<'a> {

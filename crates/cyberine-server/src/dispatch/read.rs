@@ -52,7 +52,10 @@ fn resources(server: &Server) -> Result<&Arc<dyn ResourceSet>, RpcError> {
 
 fn rpc_error(error: ResourceError) -> RpcError {
     match error {
-        ResourceError::NotFound { uri } => RpcError::resource_not_found(&uri),
+        // What a client puts behind the path may be a secret.
+        ResourceError::NotFound { uri } => {
+            RpcError::resource_not_found(uri.split(['?', '#']).next().unwrap_or_default())
+        }
         ResourceError::BadCursor => RpcError::invalid_cursor(),
         ResourceError::Unauthorized => {
             RpcError::own(UNAUTHORIZED, "unauthorized").with_data(json!({ "reason": "unauthorized" }))

@@ -91,11 +91,71 @@ fn a_token_reaches_neither_a_tool_nor_any_byte_that_comes_out() {
         for uri in ["fixture://things/1", "fixture://things/x", "nonsense"] {
             seen.push(host.ask("resources/read", json!({ "uri": format!("{uri}?authToken={TOKEN}") })));
             seen.push(host.ask("resources/read", json!({ "uri": format!("{uri}?authToken={TOKEN}x") })));
+            seen.push(host.ask(
+                "resources/read",
+                json!({ "uri": format!("{uri}?authToken={TOKEN}#authToken={TOKEN}") }),
+            ));
+            seen.push(host.ask("resources/read", json!({ "uri": format!("{uri}#authToken={TOKEN}") })));
         }
         seen.extend(host.ended().2);
         for message in seen {
             assert!(!message.to_string().contains(TOKEN), "{message}");
         }
+    }
+}
+
+#[test]
+fn a_token_in_odd_places_is_not_repeated() {
+    let mut host = Host::start(WIRES[0], gated());
+    host.initialize(json!({}));
+    let encoded = TOKEN.replace('-', "%2d");
+    let mut seen = Vec::new();
+    for uri in [
+        format!("fixture://things/1?authToken={TOKEN}&junk={TOKEN}"),
+        format!("fixture://things/1?{TOKEN}={TOKEN}&authToken={TOKEN}"),
+        format!("fixture://things/{TOKEN}?authToken={TOKEN}"),
+        format!("fixture://things/{encoded}?authToken={TOKEN}"),
+        format!("fixture://things/{}{TOKEN}?authToken={TOKEN}", "x".repeat(180)),
+    ] {
+        let answer = host.ask("resources/read", json!({ "uri": uri }));
+        assert_eq!(answer["error"]["code"], -32002, "{uri}: {answer}");
+        let told = answer["error"]["data"]["uri"].as_str().unwrap();
+        assert!(!told.contains(['?', '#']), "{told}");
+        seen.push(answer);
+    }
+    for (name, arguments) in [
+        ("echo", json!({ TOKEN: 1, "text": "x", "authToken": TOKEN })),
+        ("echo", json!({ format!("{}{TOKEN}", "x".repeat(190)): 1, "authToken": TOKEN })),
+        ("echo", json!({ "text": [{ TOKEN: 1 }], "authToken": TOKEN })),
+    ] {
+        let answer = host.call(name, arguments);
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        let error = answer["result"]["structuredContent"]["error"].as_str().unwrap();
+        assert!(error.contains("`authToken`"), "{error}");
+        seen.push(answer);
+    }
+    seen.push(host.call("echo", json!({ "text": TOKEN, "authToken": TOKEN })));
+    assert_eq!(seen.last().unwrap()["result"]["structuredContent"]["text"], "[secret]");
+    for name in [TOKEN.to_owned(), format!("{}{TOKEN}", "x".repeat(190))] {
+        let answer = host.call(&name, json!({ "authToken": TOKEN }));
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        seen.push(answer);
+    }
+    for message in seen {
+        for part in [TOKEN, encoded.as_str(), &TOKEN[..9]] {
+            assert!(!message.to_string().contains(part), "{message}");
+        }
+    }
+}
+
+#[test]
+fn no_cursor_is_one_that_the_closed_list_gave() {
+    let mut host = Host::start(WIRES[0], gated());
+    host.initialize(json!({}));
+    for cursor in ["", "2", TOKEN] {
+        let answer = host.ask("resources/list", json!({ "cursor": cursor }));
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        assert!(!answer.to_string().contains(TOKEN), "{answer}");
     }
 }
 
