@@ -21,6 +21,8 @@ type Figures = Vec<f64>;
 struct Row {
     what: String,
     unit: &'static str,
+    /// What the figure should be, in words.
+    target: &'static str,
     figures: Vec<Figures>,
 }
 
@@ -29,13 +31,18 @@ pub(crate) fn stdio(subjects: &[Subject], kind: Stdio2) -> Result<()> {
     let mut rows = vec![cold(subjects, kind)?];
     let mut servers = subjects.iter().map(|subject| warm(subject, kind)).collect::<Result<Vec<_>>>()?;
     let start = servers.iter().map(|(server, _)| resident(server)).collect::<Result<Vec<_>>>()?;
-    rows.push(Row { what: "memory at start".into(), unit: "MiB", figures: start });
+    rows.push(Row { what: "memory at start".into(), unit: "MiB", target: "≤ 10 MiB", figures: start });
     for (what, era, method, params) in requests() {
         rows.push(round_trips(&mut servers, what, era, method, &params)?);
     }
     rows.push(pipelined(&mut servers)?);
     let end = servers.iter().map(|(server, _)| resident(server)).collect::<Result<Vec<_>>>()?;
-    rows.push(Row { what: "memory after all calls".into(), unit: "MiB", figures: end });
+    rows.push(Row {
+        what: "memory after all calls".into(),
+        unit: "MiB",
+        target: "≤ start + 1",
+        figures: end,
+    });
     print(subjects, kind, &rows);
     Ok(())
 }
@@ -69,7 +76,7 @@ fn cold(subjects: &[Subject], kind: Stdio2) -> Result<Row> {
             figures.push(start.elapsed().as_secs_f64() * 1e3);
         }
     }
-    Ok(Row { what: "spawn to tools/list".into(), unit: "ms", figures })
+    Ok(Row { what: "spawn to tools/list".into(), unit: "ms", target: "≤ 1.5 ×", figures })
 }
 
 fn round_trips(
@@ -96,7 +103,8 @@ fn round_trips(
             figures.push(median(&slice));
         }
     }
-    Ok(Row { what: format!("{what}, p50"), unit: "µs", figures })
+    let target = if method == "tools/call" { "≤ 1.3 × pipes, 1.5 × sockets" } else { "" };
+    Ok(Row { what: format!("{what}, p50"), unit: "µs", target, figures })
 }
 
 fn pipelined(servers: &mut [(Server, bool)]) -> Result<Row> {
@@ -120,7 +128,12 @@ fn pipelined(servers: &mut [(Server, bool)]) -> Result<Row> {
             figures.push(PIPELINED as f64 / start.elapsed().as_secs_f64() / 1e3);
         }
     }
-    Ok(Row { what: format!("tools/call, {WINDOW} in flight"), unit: "thousand/s", figures })
+    Ok(Row {
+        what: format!("tools/call, {WINDOW} in flight"),
+        unit: "thousand/s",
+        target: "≥ 0.35 ×",
+        figures,
+    })
 }
 
 fn resident(server: &Server) -> Result<Figures> {
@@ -145,7 +158,11 @@ fn ratio(figures: &[f64], floor: &[f64]) -> f64 {
 fn print(subjects: &[Subject], kind: Stdio2, rows: &[Row]) {
     println!("\n{kind:?}: median (ratio to {}); each slice visits every server", subjects[0].name);
     let names: Vec<&str> = subjects.iter().map(|subject| subject.name).collect();
-    println!("| measure | unit | {} |\n|---|---|{}", names.join(" | "), "---|".repeat(names.len()));
+    println!(
+        "| measure | unit | target | {} |\n|---|---|---|{}",
+        names.join(" | "),
+        "---|".repeat(names.len())
+    );
     for row in rows {
         let cells: Vec<String> = row
             .figures
@@ -155,6 +172,6 @@ fn print(subjects: &[Subject], kind: Stdio2, rows: &[Row]) {
                 figures => format!("{:.1} ({:.2})", median(figures), ratio(figures, &row.figures[0])),
             })
             .collect();
-        println!("| {} | {} | {} |", row.what, row.unit, cells.join(" | "));
+        println!("| {} | {} | {} | {} |", row.what, row.unit, row.target, cells.join(" | "));
     }
 }
