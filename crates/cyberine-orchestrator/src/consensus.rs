@@ -25,8 +25,9 @@ pub const CONSENSUS: &str = "consensus";
 
 /// Looks for an answer that more than half of the candidates give, and at least two of them.
 ///
-/// Answers are the same when they are equal without their dressing (case, white space, quotation
-/// marks, Markdown emphasis, "the answer is") or as exact decimal numbers with the same unit.
+/// Answers are the same when they are equal without their dressing (the case of plain words, white
+/// space, quotation marks and emphasis around all of it, "the answer is") or as exact decimal
+/// numbers with the same unit. Whatever is in doubt counts as different.
 /// Of a majority the shortest text wins; between equally short ones the first in the order of
 /// their characters, then of the candidates' ids: nothing depends on the order of `answers`.
 #[must_use]
@@ -119,8 +120,8 @@ mod tests {
     fn every_candidate_is_in_the_tally_with_its_cluster() {
         let answers = [
             Answer { candidate: "a", text: "x" },
-            Answer { candidate: "b", text: "Y" },
-            Answer { candidate: "c", text: "X." },
+            Answer { candidate: "b", text: "y" },
+            Answer { candidate: "c", text: "x." },
         ];
         let votes: Vec<_> =
             consensus(&answers).votes.into_iter().map(|vote| (vote.voter, vote.candidate)).collect();
@@ -128,8 +129,22 @@ mod tests {
         assert_eq!(votes, expected.map(|(voter, candidate)| (voter.to_owned(), Some(candidate.to_owned()))));
     }
 
-    const WORDS: [&str; 8] =
-        ["42", "42.0", "**42**", "The answer is 42.", "43", "Paris", "paris.", "London\nand more"];
+    const WORDS: [&str; 14] = [
+        "42",
+        "42.0",
+        "**42**",
+        "The answer is 42.",
+        "So it is.\nFinal answer: 42",
+        "Answer: 1\nAnswer: 42",
+        "43",
+        "3.1",
+        "3.10",
+        "Paris",
+        "paris.",
+        "5 mW",
+        "5 MW",
+        "London\nand more",
+    ];
 
     proptest! {
         #[test]

@@ -1,48 +1,35 @@
-//! Exact decimal numbers as people and models write them.
+//! Plain decimal numbers as people and models write them.
 
-/// A number in one spelling: `digits × 10^exponent` without leading or trailing zeros, so that
-/// `42`, `42.0` and `4.2e1` are equal and no rounding takes place.
+/// A number in one spelling. Only what is a number in every reading gets one: nothing here
+/// guesses, since two answers that are wrongly taken for one make a false majority.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Decimal {
     negative: bool,
-    digits: String,
-    exponent: i64,
+    whole: String,
+    /// The digits after the point as they are written: `3.1` and `3.10` may be versions. Empty for
+    /// an integer, also one that is written with zeros after the point.
+    fraction: String,
 }
 
 impl Decimal {
     /// Reads a number from the start of `text` and returns it with what follows it.
     ///
-    /// Groups of three digits may be parted by `,`, `_`, `'`, or a space of any width; the
-    /// decimal sign is a point. `3,14` is no number here: whether its comma groups or parts
-    /// decimals depends on the country, and a guess would merge answers that differ.
+    /// Digits may come in groups of three, parted by `,`, `_`, `'` or a space that does not break
+    /// a line (U+00A0, U+2009, U+202F), the same one each time; the first group has up to three
+    /// digits and no zero before them. A comma before exactly three digits therefore parts
+    /// thousands, as it does in English (`10,080`), and no other comma is read. The decimal sign is
+    /// a point. `42.0` and `42` are one number, `1.000` and `1` are not: a point before three zeros
+    /// parts thousands in much of the world. Digits with zeros before them (`007`), a plus sign and
+    /// exponents make codes and names as often as numbers, and are none here.
     pub(super) fn take(text: &str) -> Option<(Self, &str)> {
-        let (negative, rest) = take_sign(text);
-        let (whole, rest) = take_grouped(rest)?;
-        let (fraction, rest) = take_fraction(rest);
-        let (shift, rest) = take_exponent(rest);
-        let ends =
-            rest.chars().next().is_none_or(|next| !next.is_ascii_digit() && !matches!(next, ',' | '\''));
-        ends.then(|| (Self::new(negative, &whole, fraction, shift), rest))
+        let minus = text.strip_prefix(['-', '\u{2212}']);
+        let (whole, rest) = take_whole(minus.unwrap_or(text))?;
+        let (written, rest) = take_fraction(rest);
+        let is_integer = written.chars().all(|digit| digit == '0') && written.len() != 3;
+        let fraction = if is_integer { "" } else { written }.to_owned();
+        let negative = minus.is_some() && !(whole == "0" && fraction.is_empty());
+        Some((Self { negative, whole, fraction }, rest))
     }
-
-    fn new(negative: bool, whole: &str, fraction: &str, shift: i64) -> Self {
-        let all = format!("{whole}{fraction}");
-        let significant = all.trim_end_matches('0');
-        let zeros = i64::try_from(all.len() - significant.len()).unwrap_or(0);
-        let places = i64::try_from(fraction.len()).unwrap_or(0);
-        let digits = significant.trim_start_matches('0').to_owned();
-        let zero = digits.is_empty();
-        Self { negative: negative && !zero, exponent: if zero { 0 } else { shift + zeros - places }, digits }
-    }
-}
-
-fn take_sign(text: &str) -> (bool, &str) {
-    for (sign, negative) in [("-", true), ("\u{2212}", true), ("+", false)] {
-        if let Some(rest) = text.strip_prefix(sign) {
-            return (negative, rest);
-        }
-    }
-    (false, text)
 }
 
 fn digits(text: &str) -> (&str, &str) {
@@ -50,20 +37,21 @@ fn digits(text: &str) -> (&str, &str) {
     text.split_at(end)
 }
 
-/// Digits, in groups of three after the first where a separator is used, the same one each time.
-fn take_grouped(text: &str) -> Option<(String, &str)> {
+fn take_whole(text: &str) -> Option<(String, &str)> {
     let (first, mut rest) = digits(text);
     if first.is_empty() {
-        return rest
-            .strip_prefix('.')
-            .filter(|after| after.starts_with(|c: char| c.is_ascii_digit()))
-            .map(|_| (String::new(), rest));
+        let has_fraction = rest.strip_prefix('.')?.starts_with(|c: char| c.is_ascii_digit());
+        return has_fraction.then(|| ("0".to_owned(), rest));
+    }
+    if first == "0" {
+        return Some((first.to_owned(), rest));
+    }
+    if first.starts_with('0') {
+        return None;
     }
     let mut whole = first.to_owned();
-    let separator = rest
-        .chars()
-        .next()
-        .filter(|c| matches!(c, ',' | '_' | '\'' | ' ' | '\u{a0}' | '\u{202f}' | '\u{2009}'));
+    let separator =
+        rest.chars().next().filter(|c| matches!(c, ',' | '_' | '\'' | '\u{a0}' | '\u{2009}' | '\u{202f}'));
     if let Some(separator) = separator.filter(|_| first.len() <= 3) {
         while let Some(after) = rest.strip_prefix(separator) {
             let (group, next) = digits(after);
@@ -84,16 +72,6 @@ fn take_fraction(text: &str) -> (&str, &str) {
     }
 }
 
-fn take_exponent(text: &str) -> (i64, &str) {
-    let parsed = text.strip_prefix(['e', 'E']).and_then(|after| {
-        let (negative, after) = take_sign(after);
-        let (number, rest) = digits(after);
-        let value = number.parse::<i32>().ok()?;
-        Some((i64::from(if negative { -value } else { value }), rest))
-    });
-    parsed.unwrap_or((0, text))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,18 +83,12 @@ mod tests {
     #[test]
     fn one_number_has_one_value_in_every_spelling() {
         let groups: &[&[&str]] = &[
-            &["42", "42.0", "042", "+42", "4.2e1", "420e-1"],
-            &[
-                "1234567.5",
-                "1,234,567.50",
-                "1 234 567.5",
-                "1_234_567.5",
-                "1'234'567.5",
-                "1\u{202f}234\u{202f}567.5",
-            ],
-            &["-3", "\u{2212}3", "-3.000"],
-            &["0", "-0", "0.0", "0e9"],
-            &[".5", "0.5", "5e-1"],
+            &["42", "42.0", "42.00"],
+            &["1234567.5", "1,234,567.5", "1_234_567.5", "1'234'567.5", "1\u{202f}234\u{202f}567.5"],
+            &["10080", "10,080", "10\u{a0}080", "10\u{2009}080.0"],
+            &["-3", "\u{2212}3", "-3.0"],
+            &["0", "-0", "0.0"],
+            &[".5", "0.5"],
         ];
         for group in groups {
             for text in *group {
@@ -127,9 +99,35 @@ mod tests {
     }
 
     #[test]
-    fn what_depends_on_the_country_or_is_no_number_is_refused() {
-        for text in ["3,14", "1,2345", "12,34,567", "", "-", ".", "x", "e5", "1.2.3"] {
+    fn what_may_mean_something_else_is_refused() {
+        for text in [
+            "3,14",
+            "1,2345",
+            "12,34,567",
+            "0,123",
+            "1234,567",
+            "1 234",
+            "007",
+            "00",
+            "+42",
+            "1e3",
+            "",
+            "-",
+            ".",
+            "x",
+            "e5",
+            "1.2.3",
+            "1,234_567",
+        ] {
             assert_eq!(whole(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn digits_after_the_point_are_kept_as_written() {
+        for (left, right) in [("3.10", "3.1"), ("1.000", "1"), ("1.234", "1,234"), ("0.50", "0.5")] {
+            assert_ne!(whole(left), whole(right), "{left} and {right}");
+            assert!(whole(left).is_some() && whole(right).is_some());
         }
     }
 
