@@ -6,7 +6,7 @@ use cyberine_run_store::{Candidate, Run, RunState, Tick};
 use cyberine_types::Usage;
 
 use crate::out::Out;
-use crate::plain::{cut, plain};
+use crate::plain::{cut, escaped};
 use crate::report::{billed, mark, outcome};
 use crate::table::aligned;
 
@@ -80,12 +80,12 @@ impl<'a> Live<'a> {
         let note = tick.map_or("", |tick| tick.note.as_str());
         let error = candidate.error.as_ref().map_or(note, |error| error.message.as_str());
         vec![
-            plain(&candidate.provider),
-            candidate.model.as_deref().map(plain).unwrap_or_default(),
+            escaped(&candidate.provider),
+            candidate.model.as_deref().map(escaped).unwrap_or_default(),
             candidate.state.name().to_owned(),
             spent(used, candidate),
             format!("{bytes} B"),
-            plain(error),
+            cut(error, usize::MAX),
         ]
     }
 
@@ -94,7 +94,7 @@ impl<'a> Live<'a> {
         let mut lines: Vec<String> = candidates.map(line_of).collect();
         let verdicts = run.steps.iter().flat_map(|step| &step.verdicts);
         lines.extend(
-            verdicts.map(|verdict| format!("{}: {}", plain(&verdict.kind), outcome(verdict.outcome))),
+            verdicts.map(|verdict| format!("{}: {}", escaped(&verdict.kind), outcome(verdict.outcome))),
         );
         for line in lines {
             if !self.told.contains(&line) {
@@ -106,7 +106,7 @@ impl<'a> Live<'a> {
 }
 
 fn line_of(candidate: &Candidate) -> String {
-    let name = plain(&candidate.provider);
+    let name = escaped(&candidate.provider);
     match (candidate.state, &candidate.error) {
         (_, Some(error)) => format!("{name}: {}: {}", error.code, cut(&error.message, 300)),
         (RunState::Done, None) => format!("{name}: done, {}", spent(&candidate.usage, candidate)),

@@ -65,6 +65,13 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("\"{}\"", escaped(text).replace('"', "\\\""))
 }
 
+/// As [`quoted`], with every character beyond ASCII as its escape: in an address, a letter of
+/// another alphabet leads elsewhere than the one it looks like.
+pub(crate) fn quoted_address(text: &str) -> String {
+    let ascii = |c: char| if c.is_ascii() { c.to_string() } else { c.escape_unicode().to_string() };
+    quoted(text).chars().map(ascii).collect()
+}
+
 /// The whole of `text` on one line: nothing in it is dropped, everything that a screen would not
 /// show as itself is an escape (`\n`, `\u{1b}`), and a long run of one character is its count
 /// (`\{3000 spaces}`). A backslash is doubled, so that nothing else can look like an escape.
@@ -141,6 +148,7 @@ mod tests {
         check(&"\n".repeat(40), r"\{40 times \n}");
         check("a  b \u{2800}\u{3164}", r"a  b \u{2800}\u{3164}");
         check("", "");
+        assert_eq!(quoted_address("https://\u{430}pi.example/\n"), r#""https://\u{430}pi.example/\n""#);
     }
 
     #[test]

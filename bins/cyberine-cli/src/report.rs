@@ -5,7 +5,7 @@ use cyberine_run_store::{Candidate, Run, RunState, Step, Verdict, VerdictOutcome
 use cyberine_types::{Billing, CostBasis, Usage, Usd};
 
 use crate::out::{Out, Style};
-use crate::plain::{cut, escaped, plain, quoted};
+use crate::plain::{cut, escaped, plain, quoted, quoted_address};
 use crate::table::{aligned, fitting, side_by_side};
 
 /// How much of each answer stands in its column.
@@ -14,10 +14,14 @@ const COLUMN_CHARACTERS: usize = 600;
 /// Prints the whole of `run`.
 pub(crate) fn print(out: &Out, run: &Run) {
     let state = paint_state(out, run.state);
-    out.line(format_args!("{}  {state}  {}", out.paint(Style::Strong, run.run_id), plain(&run.detail)));
+    out.line(format_args!(
+        "{}  {state}  {}",
+        out.paint(Style::Strong, run.run_id),
+        cut(&run.detail, usize::MAX)
+    ));
     out.line(format_args!("  asked   {}", cut(&run.task, out.width().saturating_sub(10))));
-    out.line(format_args!("  in      {}", plain(&run.cwd)));
-    out.line(format_args!("  by      {}", plain(&run.requested_by)));
+    out.line(format_args!("  in      {}", escaped(&run.cwd)));
+    out.line(format_args!("  by      {}", escaped(&run.requested_by)));
     out.line(format_args!("  used    {}", usage(&run.usage)));
     if let Some(count) = run.processes.filter(|count| count.killed > 0 || count.left > 0) {
         out.line(format_args!("  processes  {} killed, {} left", count.killed, count.left));
@@ -39,7 +43,7 @@ fn print_step(out: &Out, step: &Step) {
         print_verdict(out, verdict);
     }
     if let Some(winner) = step.winner() {
-        heading(out, &format!("Winner: {}", plain(&winner.provider)));
+        heading(out, &format!("Winner: {}", escaped(&winner.provider)));
         out.foreign(&winner.output, "  ");
     }
 }
@@ -50,7 +54,7 @@ fn print_answers(out: &Out, step: &Step) {
     for group in answered.chunks(fitting(width)) {
         let columns: Vec<String> = group
             .iter()
-            .map(|one| format!("{}\n\n{}", plain(&one.provider), shortened(&plain(&one.output))))
+            .map(|one| format!("{}\n\n{}", escaped(&one.provider), shortened(&plain(&one.output))))
             .collect();
         out.line("");
         side_by_side(&columns, width).iter().for_each(|line| out.line(format_args!("  {line}")));
@@ -58,7 +62,7 @@ fn print_answers(out: &Out, step: &Step) {
 }
 
 fn print_verdict(out: &Out, verdict: &Verdict) {
-    heading(out, &format!("Verdict: {} ({})", outcome(verdict.outcome), plain(&verdict.kind)));
+    heading(out, &format!("Verdict: {} ({})", outcome(verdict.outcome), escaped(&verdict.kind)));
     out.foreign(&verdict.rationale, "  ");
     for vote in &verdict.votes {
         let choice = vote.candidate.as_deref().unwrap_or("none");
@@ -67,7 +71,7 @@ fn print_verdict(out: &Out, verdict: &Verdict) {
             vote.reason.as_deref().map(|reason| format!(": {}", cut(reason, 160))).unwrap_or_default();
         out.line(out.paint(
             Style::Faint,
-            format_args!("  {} → {}{score}{reason}", plain(&vote.voter), plain(choice)),
+            format_args!("  {} → {}{score}{reason}", escaped(&vote.voter), escaped(choice)),
         ));
     }
 }
@@ -81,9 +85,9 @@ fn heading(out: &Out, text: &str) {
 pub(crate) fn row(candidate: &Candidate) -> Vec<String> {
     let note = candidate.error.as_ref().map(|error| cut(&format!("{}: {}", error.code, error.message), 160));
     vec![
-        plain(&candidate.provider),
-        plain(&candidate.kind),
-        candidate.model.as_deref().map(plain).unwrap_or_default(),
+        escaped(&candidate.provider),
+        escaped(&candidate.kind),
+        candidate.model.as_deref().map(escaped).unwrap_or_default(),
         candidate.state.name().to_owned(),
         billed(&candidate.usage, candidate.billing),
         candidate.duration_ms.map(seconds).unwrap_or_default(),
@@ -137,7 +141,7 @@ pub(crate) fn reach_lines(reach: &Reach) -> Vec<String> {
         add("in", quoted(cwd));
     }
     if let Some(url) = url {
-        add("asks", quoted(url));
+        add("asks", quoted_address(url));
     }
     if *plain_http {
         add("sends", "its key without encryption, where the address is `http`".to_owned());

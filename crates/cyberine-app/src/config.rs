@@ -72,8 +72,8 @@ impl std::fmt::Display for Untrusted {
         let sections = self.sections.join("], [");
         write!(
             out,
-            "`{path}` {what}, so its [{sections}] are not used, and its [budget] only where it is the tighter \
-             one: `cyberine trust` shows what it would do and asks whether you want it"
+            "`{path}` {what}, so nothing in it counts but a tighter [budget], not its [{sections}]: \
+             `cyberine trust` shows what it would do and asks whether you want it"
         )
     }
 }

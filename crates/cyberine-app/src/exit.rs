@@ -1,6 +1,6 @@
 //! The one table of exit codes.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// How a Cyberine program ends. The numbers above 2 are those of BSD `sysexits.h`.
@@ -49,12 +49,23 @@ impl From<Exit> for ExitCode {
 /// on stderr.
 #[must_use]
 pub fn say(exit: Exit, text: &str) -> ExitCode {
-    // Nobody is left to tell where this cannot be written.
-    let _ = match exit {
-        Exit::Done => std::io::stdout().write_all(text.as_bytes()),
+    let written = match exit {
+        Exit::Done => to_stdout(text),
         _ => std::io::stderr().write_all(text.as_bytes()),
     };
-    exit.into()
+    match written {
+        // A closed pipe is the reader's choice.
+        Err(error) if exit == Exit::Done && error.kind() != io::ErrorKind::BrokenPipe => {
+            say(Exit::Internal, &format!("stdout could not be written to: {error}\n"))
+        }
+        // Nobody is left to tell where stderr cannot be written.
+        _ => exit.into(),
+    }
+}
+
+fn to_stdout(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
 }
 
 #[cfg(test)]

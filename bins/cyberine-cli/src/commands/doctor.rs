@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::args::Doctor;
 use crate::out::{Out, Style};
-use crate::plain::{escaped, plain};
+use crate::plain::{cut, escaped};
 use crate::report::reach_lines;
 
 /// What was looked at, and what is wrong.
@@ -135,7 +135,9 @@ impl Report {
         self.print_providers(out);
         self.print_found(out);
         self.print_runs(out);
-        for problem in &self.problems {
+        // What the line about trust has said is not said again.
+        let told = self.untrusted.as_ref().map(ToString::to_string);
+        for problem in self.problems.iter().filter(|problem| Some(*problem) != told.as_ref()) {
             out.line(format_args!("{}   {}", out.paint(Style::Bad, "problem"), escaped(problem)));
         }
         let verdict = if self.problems.is_empty() && self.untrusted.is_none() {
@@ -165,7 +167,7 @@ impl Report {
             let models = server.models.len();
             out.line(format_args!(
                 "found     {} at {}, {models} models, costs nothing",
-                plain(&server.label),
+                escaped(&server.label),
                 server.base_url
             ));
         }
@@ -193,8 +195,8 @@ impl Report {
             let fate = if finding.repaired { "put right" } else { "left as it is" };
             out.line(format_args!(
                 "finding   {}: {} ({fate})",
-                plain(&finding.subject),
-                plain(&finding.detail)
+                escaped(&finding.subject),
+                cut(&finding.detail, usize::MAX)
             ));
         }
     }

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::args::Init;
 use crate::draft::{Scope, draft};
 use crate::out::Out;
-use crate::plain::{escaped, plain};
+use crate::plain::escaped;
 
 /// Writes a configuration from what is found on this machine.
 pub(crate) async fn run(args: &Init, workplace: &Workplace, out: &Out) -> Result<Exit, Problem> {
@@ -45,10 +45,10 @@ pub(crate) async fn run(args: &Init, workplace: &Workplace, out: &Out) -> Result
 fn tell(out: &Out, path: &Path, found: &Found, scope: Scope) {
     out.line(format_args!("Wrote {}", escaped(&path.display().to_string())));
     for server in &found.servers {
-        let models = plain(&server.models.join(", "));
+        let models = escaped(&server.models.join(", "));
         out.line(format_args!(
             "  on    {} at {}: {models} (costs nothing)",
-            plain(&server.label),
+            escaped(&server.label),
             server.base_url
         ));
     }

@@ -148,6 +148,7 @@ fn a_project_that_is_not_trusted_does_not_decide_who_is_asked() {
     let line = doctor.out.lines().find(|line| line.starts_with("untrusted ")).unwrap();
     assert!(line.contains("cyberine.toml") && line.contains("[orchestrate]"), "{line}");
     assert!(!doctor.out.contains("All is well"), "{doctor:?}");
+    assert_eq!(doctor.out.matches("is not trusted").count(), 1, "{doctor:?}");
 
     assert_eq!(place.run(&["trust", "--yes"]).code, Some(0));
     assert_eq!(place.run(&["orchestrate", "x"]).code, Some(0));
@@ -159,7 +160,9 @@ fn a_path_cannot_drive_the_terminal() {
     let place = Place::with(&shell("a", "cat"));
     let name = "p\u{1b}]0;owned\u{7}\nhome      forged";
     std::fs::create_dir(place.path(name)).unwrap();
-    for arguments in [&["init"][..], &["doctor"], &["trust"], &["trust", "--yes"], &["init"]] {
+    for arguments in
+        [&["init"][..], &["doctor"], &["trust"], &["trust", "--yes"], &["orchestrate", "x"], &["init"]]
+    {
         let mut command = place.command(arguments);
         let said: crate::place::Said = command.current_dir(place.path(name)).output().unwrap().into();
         let all = format!("{}{}", said.out, said.err);

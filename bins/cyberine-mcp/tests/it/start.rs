@@ -36,6 +36,15 @@ fn help_and_version_are_told_on_stdout() {
 }
 
 #[test]
+fn help_that_cannot_be_written_is_a_failure() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = Place::new().command().arg("--help").stdout(full).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(70), "{stderr}");
+    assert!(stderr.contains("could not be written"), "{stderr}");
+}
+
+#[test]
 fn initialize_and_the_list_of_tools_are_answered_before_anything_is_opened() {
     let place = Place::new();
     let mut host = place.host();
