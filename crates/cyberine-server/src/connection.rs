@@ -146,7 +146,7 @@ impl Connection {
     /// Gives back a request that has to wait for places.
     fn perform_one(self: &Arc<Self>, effect: Effect, places: u32) -> Option<Inbound> {
         match effect {
-            Effect::Send(line) => self.output.push(line, Flush::Later),
+            Effect::Send(line) => self.output.push(self.redacted(line), Flush::Later),
             Effect::Request(inbound) => return self.begin(inbound, places),
             Effect::Cancel(key) => {
                 // Woken tasks may end requests: not while the table is locked.
@@ -164,9 +164,19 @@ impl Connection {
                     let _ = waiting.send(answer);
                 }
             }
-            Effect::Ignored(what) => tracing::debug!(%what, "message ignored"),
+            Effect::Ignored(what) => {
+                tracing::debug!(what = self.server.tools.redact(what.to_string()), "message ignored");
+            }
         }
         None
+    }
+
+    /// A line of the session's own, which may quote what it refuses.
+    fn redacted(&self, line: Vec<u8>) -> Vec<u8> {
+        match String::from_utf8(line) {
+            Ok(line) => self.server.tools.redact(line).into_bytes(),
+            Err(error) => error.into_bytes(),
+        }
     }
 
     /// Begins to serve a request. It is polled once here, so that an answer that is ready leaves

@@ -28,7 +28,7 @@ pub trait ToolSet: Send + Sync {
         None
     }
 
-    /// Takes out of a text what must not be repeated. The rail asks for what it quotes from a call.
+    /// Takes out of a text what must not be repeated. The rail asks for what may quote a message.
     fn redact(&self, text: String) -> String {
         text
     }

@@ -141,6 +141,11 @@ fn a_token_in_odd_places_is_not_repeated() {
         assert_eq!(answer["error"]["code"], -32602, "{answer}");
         seen.push(answer);
     }
+    seen.push(host.ask(TOKEN, json!({})));
+    assert_eq!(seen.last().unwrap()["error"]["code"], -32601);
+    host.send_line(&format!("{{\"{TOKEN}\":1,\"{TOKEN}\":2}}"));
+    seen.push(host.recv());
+    assert_eq!(seen.last().unwrap()["error"]["code"], -32600);
     for message in seen {
         for part in [TOKEN, encoded.as_str(), &TOKEN[..9]] {
             assert!(!message.to_string().contains(part), "{message}");
