@@ -91,7 +91,8 @@ impl<P: Program> Provider for ChildProvider<P> {
             ..Spawn::new(self.program.program(), environment, self.program.cwd(&turn))
         };
         let wire = self.program.wire(limits.answer_bytes, self.quoter.clone());
-        let session = Session::new(wire, limits.answer_bytes, self.program.edges(), self.config.tariff());
+        let (tariff, redactor) = (self.config.tariff(), self.quoter.redactor());
+        let session = Session::new(wire, limits.answer_bytes, self.program.edges(), tariff, redactor);
         let quoter = self.quoter.clone();
         turn_stream(|out| child::drive(spawn, session, limits, cancel, quoter, out))
     }

@@ -71,8 +71,10 @@ impl<D: Dialect> Provider for HttpProvider<D> {
     ) -> BoxStream<'static, Result<TurnEvent, TurnError>> {
         let limits = self.config.limits(turn.limits);
         let body = self.dialect.body(&turn, &limits).to_string().into_bytes();
-        let wire = self.dialect.wire(limits.answer_bytes, self.endpoint.quoter().clone());
-        let session = Session::new(wire, limits.answer_bytes, Edges::Kept, self.config.tariff());
+        let quoter = self.endpoint.quoter();
+        let wire = self.dialect.wire(limits.answer_bytes, quoter.clone());
+        let (tariff, redactor) = (self.config.tariff(), quoter.redactor());
+        let session = Session::new(wire, limits.answer_bytes, Edges::Kept, tariff, redactor);
         let endpoint = Arc::clone(&self.endpoint);
         turn_stream(|out| async move { http::drive(&endpoint, body, session, limits, cancel, out).await })
     }

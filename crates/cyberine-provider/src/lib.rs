@@ -40,6 +40,7 @@ mod openai;
 mod port;
 mod prompt;
 mod quote;
+mod redact;
 #[cfg(test)]
 mod samples;
 mod sse;

@@ -2,6 +2,7 @@
 
 use cyberine_types::Secret;
 
+use crate::redact::{REDACTED, Redactor};
 use crate::text::EscapeStripper;
 
 /// The most that is quoted, in bytes of UTF-8.
@@ -17,6 +18,11 @@ impl Quoter {
     /// A quoter that never lets one of `secrets` pass.
     pub(crate) fn new(secrets: Vec<Secret>) -> Self {
         Self { secrets: secrets.into_iter().filter(|secret| !secret.is_empty()).collect() }
+    }
+
+    /// What takes the same secrets out of answers.
+    pub(crate) fn redactor(&self) -> Redactor {
+        Redactor::new(&self.secrets)
     }
 
     /// The start of `text`: redacted, on one line, at most 2 KiB.
@@ -38,7 +44,7 @@ impl Quoter {
         EscapeStripper::default().push(text, &mut plain);
         // Redacted after the escapes are out, so that an escape inside a key does not save it.
         for secret in &self.secrets {
-            plain = plain.replace(secret.expose(), "[redacted]");
+            plain = plain.replace(secret.expose(), REDACTED);
         }
         let mut line = String::with_capacity(plain.len());
         for character in plain.trim().chars() {

@@ -1,13 +1,15 @@
 //! A turn without its I/O: bytes in, events out.
 //!
 //! A [`Wire`] knows one provider's stream and nothing else. [`Session`] adds what holds for every
-//! wire: safe text, a bound on the answer, its cost, and that success needs an answer.
+//! wire: safe text without the provider's own secrets, a bound on the answer, its cost, and that
+//! success needs an answer.
 
 use cyberine_types::{Billing, is_blank};
 
 use crate::cost::{Counted, Tariff};
 use crate::error::TurnError;
 use crate::port::{StopReason, ToolCall, TurnEvent};
+use crate::redact::Redactor;
 use crate::text::EscapeStripper;
 
 /// What a wire reads from its stream.
@@ -76,6 +78,7 @@ struct Answer {
     limit: usize,
     edges: Edges,
     stripper: EscapeStripper,
+    redactor: Redactor,
     bytes: usize,
     blank: bool,
     /// White space that is part of the answer only if more text follows.
@@ -83,18 +86,35 @@ struct Answer {
 }
 
 impl Answer {
-    fn new(limit: usize, edges: Edges) -> Self {
-        Self { limit, edges, stripper: EscapeStripper::default(), bytes: 0, blank: true, held: String::new() }
+    fn new(limit: usize, edges: Edges, redactor: Redactor) -> Self {
+        let (stripper, held) = (EscapeStripper::default(), String::new());
+        Self { limit, edges, stripper, redactor, bytes: 0, blank: true, held }
     }
 
     fn retract(&mut self) {
-        *self = Self::new(self.limit, self.edges);
+        let mut redactor = std::mem::take(&mut self.redactor);
+        redactor.reset();
+        *self = Self::new(self.limit, self.edges, redactor);
     }
 
     /// What may be shown of `raw`.
     fn push(&mut self, raw: &str) -> Result<String, TurnError> {
+        let mut plain = String::with_capacity(raw.len());
+        self.stripper.push(raw, &mut plain);
+        // After the escapes are out, so that one inside a secret does not save it.
+        let clean = self.redactor.push(&plain);
+        self.show(&clean)
+    }
+
+    /// What had been held back, once the answer is whole.
+    fn finish(&mut self) -> Result<String, TurnError> {
+        let clean = self.redactor.finish();
+        self.show(&clean)
+    }
+
+    fn show(&mut self, clean: &str) -> Result<String, TurnError> {
         let mut text = std::mem::take(&mut self.held);
-        self.stripper.push(raw, &mut text);
+        text.push_str(clean);
         if self.edges == Edges::Trimmed {
             if self.bytes == 0 {
                 text.drain(..text.len() - text.trim_start().len());
@@ -103,7 +123,7 @@ impl Answer {
         }
         self.bytes += text.len();
         self.blank &= is_blank(&text);
-        if self.bytes + self.held.len() > self.limit {
+        if self.bytes + self.held.len() + self.redactor.held() > self.limit {
             return Err(TurnError::TooLong { limit: self.limit });
         }
         Ok(text)
@@ -120,9 +140,16 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// A session over `wire` whose answer may have `limit` bytes.
-    pub(crate) fn new(wire: Box<dyn Wire>, limit: usize, edges: Edges, tariff: Tariff) -> Self {
-        Self { wire, answer: Answer::new(limit, edges), tariff, calls: 0, counted: false }
+    /// A session over `wire` whose answer may have `limit` bytes and shows nothing that `redactor`
+    /// takes out.
+    pub(crate) fn new(
+        wire: Box<dyn Wire>,
+        limit: usize,
+        edges: Edges,
+        tariff: Tariff,
+        redactor: Redactor,
+    ) -> Self {
+        Self { wire, answer: Answer::new(limit, edges, redactor), tariff, calls: 0, counted: false }
     }
 
     /// Takes the next bytes. Events in `out` count, also beside an error.
@@ -148,6 +175,7 @@ impl Session {
         let mut read = Vec::new();
         let outcome = self.wire.finish(end, &mut read);
         self.take(read, out)?;
+        append(self.answer.finish()?, out);
         if !self.counted && self.tariff.billing != Billing::Metered {
             // Nothing was counted, and still the cost is known.
             out.push(TurnEvent::Usage(self.tariff.apply(Counted::default())));
@@ -171,7 +199,7 @@ impl Session {
                 }
                 WireEvent::ToolCall(call) => {
                     self.calls += 1;
-                    out.push(TurnEvent::ToolCall(call));
+                    out.push(TurnEvent::ToolCall(self.answer.redactor.call(call)));
                 }
                 WireEvent::Usage(counted) => {
                     self.counted = true;
@@ -197,7 +225,7 @@ mod tests {
     use super::*;
 
     fn trimmed(limit: usize, pieces: &[&str]) -> Result<String, TurnError> {
-        let mut answer = Answer::new(limit, Edges::Trimmed);
+        let mut answer = Answer::new(limit, Edges::Trimmed, Redactor::default());
         pieces.iter().map(|piece| answer.push(piece)).collect()
     }
 
@@ -217,10 +245,26 @@ mod tests {
 
     #[test]
     fn a_retracted_answer_does_not_count() {
-        let mut answer = Answer::new(4, Edges::Kept);
+        let mut answer = Answer::new(4, Edges::Kept, Redactor::default());
         assert_eq!(answer.push("abcd").unwrap(), "abcd");
         answer.retract();
         assert!(answer.blank);
         assert_eq!(answer.push("efgh").unwrap(), "efgh");
+    }
+
+    #[test]
+    fn a_secret_in_an_answer_is_gone_before_anybody_sees_it() {
+        let redactor = Redactor::new(&[cyberine_types::Secret::new("sk-hunter2")]);
+        let mut answer = Answer::new(99, Edges::Trimmed, redactor);
+        let mut shown = String::new();
+        for piece in ["\n my key: sk-h", "\u{1b}[0mun", "ter2\n"] {
+            shown.push_str(&answer.push(piece).unwrap());
+            assert!(!shown.contains("sk-"), "{shown}");
+        }
+        shown.push_str(&answer.finish().unwrap());
+        assert_eq!(shown, "my key: [redacted]");
+        answer.push("sk-hunt").unwrap();
+        answer.retract();
+        assert_eq!(answer.push("er2").unwrap() + &answer.finish().unwrap(), "er2");
     }
 }

@@ -129,9 +129,15 @@ fn dropping_the_stream_kills() {
 
 #[test]
 fn a_child_knows_what_was_named_for_it_and_nothing_else() {
-    let config = json!({ "kind": "command", "command": ["env"], "env": ["TEST_KEY"] });
+    // Its answers show no secret, so it tells how long the one is that it was given.
+    let config = json!({
+        "kind": "command",
+        "command": ["sh", "-c", "env; echo \"length ${#TEST_KEY}\""],
+        "env": ["TEST_KEY"],
+    });
     let text = block_on(async { take(&provider(config), turn("x")).await.text });
-    assert!(text.contains(&format!("TEST_KEY={KEY}")), "{text}");
+    assert!(text.contains("TEST_KEY=[redacted]") && !text.contains(KEY), "{text}");
+    assert!(text.ends_with(&format!("length {}", KEY.len())), "{text}");
     assert!(text.contains("CYBERINE_RUN=provider-test-"), "{text}");
     assert!(!text.contains("stray") && !text.contains("CARGO"), "{text}");
 }

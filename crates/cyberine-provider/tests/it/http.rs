@@ -84,6 +84,20 @@ fn a_chat_completion_is_asked_for_and_read() {
 }
 
 #[test]
+fn a_key_that_is_echoed_in_an_answer_goes_no_further() {
+    block_on(async {
+        let (begin, rest) = KEY.split_at(9);
+        let stream = chat(&["My key is ", begin, rest, ", keep it. ", KEY]) + CHAT_END;
+        for step in [Step::Send(stream.clone().into_bytes()), Step::OneByOne(stream.clone().into_bytes())] {
+            let server = Server::streaming(vec![step, Step::Hang]).await;
+            let taken = take(&provider(openai(&server)), turn("x")).await;
+            assert_eq!(taken.outcome, Ok(StopReason::EndTurn));
+            assert_eq!(taken.text, "My key is [redacted], keep it. [redacted]");
+        }
+    });
+}
+
+#[test]
 fn a_message_is_asked_for_and_read() {
     block_on(async {
         let stream = concat!(
