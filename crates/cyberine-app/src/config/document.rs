@@ -47,13 +47,25 @@ impl<'a> Document<'a> {
 
     /// The keys of a section with their values, spelled as in the file and in its order.
     pub(super) fn entries(&self, section: &str) -> Vec<(String, String)> {
-        let Some(table) = self.root.get(section).and_then(|value| value.get_ref().as_table()) else {
-            return Vec::new();
-        };
-        let mut entries: Vec<_> = table.iter().collect();
+        self.root.get(section).map(|value| self.entries_of(value)).unwrap_or_default()
+    }
+
+    /// The keys of a table with their values, spelled as in the file and in its order; a key of a
+    /// table within it is dotted.
+    pub(super) fn entries_of(&self, value: &Value<'a>) -> Vec<(String, String)> {
+        let mut entries: Vec<_> =
+            value.get_ref().as_table().into_iter().flat_map(|table| table.iter()).collect();
         entries.sort_unstable_by_key(|(key, _)| key.span().start);
-        let spelled = |value: &Value<'a>| self.source.text().get(value.span()).unwrap_or_default().to_owned();
-        entries.into_iter().map(|(key, value)| (key.get_ref().to_string(), spelled(value))).collect()
+        let told = entries.into_iter().flat_map(|(key, value)| {
+            let key = key.get_ref().to_string();
+            if value.get_ref().is_table() {
+                let within = self.entries_of(value).into_iter();
+                within.map(|(name, value)| (format!("{key}.{name}"), value)).collect()
+            } else {
+                vec![(key, self.source.text().get(value.span()).unwrap_or_default().to_owned())]
+            }
+        });
+        told.collect()
     }
 
     /// Where a key of a section stands.

@@ -12,6 +12,22 @@ use crate::environment::TOKEN_VARIABLE;
 
 const SECTIONS: [&str; 4] = ["providers", "orchestrate", BUDGET, "run"];
 
+/// The keys of a provider that its [`Reach`](crate::Reach) tells; the others are told as settings.
+const REACH: [&str; 12] = [
+    "kind",
+    "command",
+    "program",
+    "args",
+    "env",
+    "cwd",
+    "base_url",
+    "model",
+    "tools",
+    "api_key_env",
+    "allow_plain_http",
+    "billing",
+];
+
 /// One file, read.
 #[derive(Debug, Default)]
 pub(super) struct Layer {
@@ -28,16 +44,16 @@ pub(super) struct Layer {
 pub struct Offer {
     /// The providers it defines, by name.
     pub providers: BTreeMap<String, ProviderConfig>,
-    /// Every other key it sets.
+    /// Every key it sets that is not part of what a provider can reach.
     pub settings: Vec<Setting>,
     /// Whether it says more than a budget, which alone needs no trust.
     pub needs_trust: bool,
 }
 
-/// A key a configuration file sets outside of its providers.
+/// A key a configuration file sets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Setting {
-    /// The section it stands in.
+    /// The section it stands in, such as `orchestrate` or `providers.local`.
     pub section: String,
     /// The key.
     pub key: String,
@@ -52,16 +68,24 @@ pub struct Setting {
 pub fn offer_of(source: &ConfigSource) -> Result<Offer, ConfigError> {
     let layer = Layer::parse(source)?;
     let document = Document::parse(source)?;
-    let others = layer.sections.iter().filter(|section| *section != "providers");
-    let settings = others.flat_map(|section| {
-        let entries = document.entries(section).into_iter();
-        entries.map(|(key, value)| Setting { section: section.clone(), key, value })
-    });
+    let mut settings = Vec::new();
+    for (name, value, _) in document.tables("providers")? {
+        let mut entries = document.entries_of(value);
+        entries.retain(|(key, _)| !REACH.contains(&key.as_str()));
+        settings.extend(told(&format!("providers.{name}"), entries));
+    }
+    for section in layer.sections.iter().filter(|section| *section != "providers") {
+        settings.extend(told(section, document.entries(section)));
+    }
     Ok(Offer {
-        settings: settings.collect(),
+        settings,
         needs_trust: layer.sections.iter().any(|section| section != BUDGET),
         providers: layer.providers,
     })
+}
+
+fn told(section: &str, entries: Vec<(String, String)>) -> impl Iterator<Item = Setting> {
+    entries.into_iter().map(move |(key, value)| Setting { section: section.to_owned(), key, value })
 }
 
 impl Layer {

@@ -199,6 +199,27 @@ fn an_offer_tells_every_key_of_a_file_as_it_is_spelled() {
     assert_eq!(said, ["[orchestrate] judges = [\n\"consensus\"]", "[orchestrate] quorum = 0x3"]);
     assert_eq!(offer.providers.keys().collect::<Vec<_>>(), ["local"]);
     assert!(offer.needs_trust);
+
+    let base = "kind = \"openai\"\nbase_url = \"https://h/v1\"\nmodel = \"m\"\nmax_tokens = 7\n";
+    for prices in [
+        "[providers.a.prices]\ninput_usd_per_mtok = 0\noutput_usd_per_mtok = 1e-3\n",
+        "prices = { input_usd_per_mtok = 0, output_usd_per_mtok = 1e-3 }\n",
+        "prices.input_usd_per_mtok = 0\nprices.output_usd_per_mtok = 1e-3\n",
+    ] {
+        let source = ConfigSource::of("c.toml", format!("[providers.a]\n{base}{prices}"));
+        let said: Vec<String> = offer_of(&source)
+            .unwrap()
+            .settings
+            .iter()
+            .map(|setting| format!("[{}] {} = {}", setting.section, setting.key, setting.value))
+            .collect();
+        let want = [
+            "[providers.a] max_tokens = 7",
+            "[providers.a] prices.input_usd_per_mtok = 0",
+            "[providers.a] prices.output_usd_per_mtok = 1e-3",
+        ];
+        assert_eq!(said, want, "{prices}");
+    }
 }
 
 #[test]
