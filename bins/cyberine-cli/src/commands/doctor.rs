@@ -60,6 +60,10 @@ pub(crate) async fn run(
     Ok(report.ends)
 }
 
+fn is_abandoned(finding: &doctor::Finding) -> bool {
+    finding.kind == doctor::FindingKind::Abandoned
+}
+
 impl Report {
     fn begin(workplace: &Workplace) -> Self {
         Self {
@@ -110,9 +114,15 @@ impl Report {
             self.rebuilt = Some(rebuilt.runs);
             self.problems.extend(rebuilt.skipped);
         }
-        let settled = workplace.supervisor.settle_dead_runs().await?;
-        self.settled = settled.iter().map(ToString::to_string).collect();
-        let checked = doctor::check(&workplace.store).await?;
+        self.settle(workplace).await?;
+        let mut checked = doctor::check(&workplace.store).await?;
+        // A runner that ends between the two looks is dead to the second one only; so both are taken
+        // again, for as long as that settles a run.
+        let mut again = true;
+        while again && checked.findings.iter().any(is_abandoned) {
+            again = self.settle(workplace).await?;
+            checked = doctor::check(&workplace.store).await?;
+        }
         let clean = checked.findings.iter().all(|finding| finding.repaired || finding.kind.is_expected());
         self.runs = checked.runs;
         self.findings = checked.findings;
@@ -120,6 +130,13 @@ impl Report {
             return Ok(());
         }
         Err(Problem::new(Exit::Internal, "the record of runs has damage that could not be put right"))
+    }
+
+    /// Settles the runs whose runners are gone; whether there were any.
+    async fn settle(&mut self, workplace: &Workplace) -> Result<bool, Problem> {
+        let settled = workplace.supervisor.settle_dead_runs().await?;
+        self.settled.extend(settled.iter().map(ToString::to_string));
+        Ok(!settled.is_empty())
     }
 
     fn print(&self, out: &Out) {
