@@ -363,3 +363,34 @@ fn write_now(sink: &FdSink, bytes: &[u8]) -> io::Result<usize> {
     }
     Ok(done)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    #[test]
+    fn room_is_given_to_one_task_at_a_time() {
+        let output = Output::to_task();
+        let drain = || {
+            let batch = Output::take(&mut output.lock());
+            output.wrote(batch.map_or(0, |batch| batch.len()));
+        };
+        let mut context = Context::from_waker(Waker::noop());
+        output.push(vec![b'x'; HIGH_WATER], Flush::Now);
+        let (mut first, mut second) = (pin!(output.turn()), pin!(output.turn()));
+        assert!(first.as_mut().poll(&mut context).is_pending());
+        assert!(second.as_mut().poll(&mut context).is_pending());
+        drain();
+        let turn = first.as_mut().poll(&mut context);
+        assert!(turn.is_ready());
+        assert!(second.as_mut().poll(&mut context).is_pending(), "the first has not pushed yet");
+        output.push(vec![b'x'; HIGH_WATER], Flush::Now);
+        drop(turn);
+        assert!(second.as_mut().poll(&mut context).is_pending(), "the first has taken the room");
+        drain();
+        assert!(second.as_mut().poll(&mut context).is_ready());
+    }
+}

@@ -154,7 +154,7 @@ fn needs(key: &str, state: Value) -> Result<Outcome, CallError> {
 }
 
 /// The resources: `fixture://things/{id}` for every id that is a number, and `fixture://large/{id}`
-/// with 3 MiB of text, which take a while as from a disk.
+/// with 1 MiB of text, which take a while as from a disk.
 pub(crate) struct FixtureResources;
 
 impl ResourceSet for FixtureResources {
@@ -196,7 +196,7 @@ impl ResourceSet for FixtureResources {
         Box::pin(async move {
             if uri.starts_with("fixture://large/") {
                 tokio::time::sleep(Duration::from_millis(50)).await;
-                let text = "x".repeat(3 * 1024 * 1024);
+                let text = "x".repeat(1024 * 1024);
                 return Ok(ResourceContents { uri, mime_type: "text/plain".to_owned(), text });
             }
             let id = uri.strip_prefix("fixture://things/").and_then(|id| id.parse::<u32>().ok());
