@@ -4,6 +4,7 @@
 mod dispatching;
 mod inspecting;
 mod listing;
+mod published;
 mod slow;
 mod stage;
 mod surface;
