@@ -9,6 +9,10 @@ use futures_util::future::BoxFuture;
 pub trait Reaper: Send + Sync {
     /// Kills what is left of `run` and says how many were killed and how many are still there.
     fn reap(&self, run: RunId) -> BoxFuture<'_, ProcessCount>;
+
+    /// Kills the process `pid` where it is for certain the runner of `run`, which it may have
+    /// been only once. `false` where it is not, or that cannot be told.
+    fn kill_runner(&self, run: RunId, pid: u32) -> BoxFuture<'_, bool>;
 }
 
 /// For providers that start no processes.
@@ -18,5 +22,9 @@ pub struct NoProcesses;
 impl Reaper for NoProcesses {
     fn reap(&self, _run: RunId) -> BoxFuture<'_, ProcessCount> {
         Box::pin(std::future::ready(ProcessCount::default()))
+    }
+
+    fn kill_runner(&self, _run: RunId, _pid: u32) -> BoxFuture<'_, bool> {
+        Box::pin(std::future::ready(false))
     }
 }

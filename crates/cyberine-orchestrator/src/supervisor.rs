@@ -1,12 +1,13 @@
 //! Starting, stopping and burying runs, whichever process carries them out.
 
 mod dispatch;
+mod stuck;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cyberine_run_store::{CancelOutcome, Claim, RunEvent, RunState, RunStore, StoreError};
-use cyberine_types::{RunId, Usd};
+use cyberine_types::{Clock, RunId, SystemClock, Usd};
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -51,7 +52,15 @@ pub struct Supervisor {
     store: Arc<dyn RunStore>,
     launcher: Arc<dyn Launcher>,
     reaper: Arc<dyn Reaper>,
+    clock: Arc<dyn Clock>,
     work: Arc<Work>,
+}
+
+/// What is recorded of a run whose runner is gone.
+struct Grave<'a> {
+    state: RunState,
+    detail: String,
+    reason: &'a str,
 }
 
 /// What a supervisor has under way.
@@ -148,7 +157,14 @@ impl Supervisor {
     /// dead ones leave behind.
     #[must_use]
     pub fn new(store: Arc<dyn RunStore>, launcher: Arc<dyn Launcher>, reaper: Arc<dyn Reaper>) -> Self {
-        Self { store, launcher, reaper, work: Arc::default() }
+        Self { store, launcher, reaper, clock: Arc::new(SystemClock), work: Arc::default() }
+    }
+
+    /// Tells by `clock` how long ago somebody wanted a run stopped.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
     }
 
     /// The runs that were started here and, as far as is known, still go on.
@@ -168,7 +184,8 @@ impl Supervisor {
         self.work.tasks.wait().await;
     }
 
-    /// Records that somebody wants `run` stopped. A run whose runner is dead is settled instead.
+    /// Records that somebody wants `run` stopped. A run whose runner is dead is settled instead,
+    /// and so is one whose runner was asked long ago and has not stopped it.
     ///
     /// # Errors
     /// [`StoreError`] where the request could not be recorded.
@@ -180,7 +197,8 @@ impl Supervisor {
     ) -> Result<CancelOutcome, StoreError> {
         let outcome = self.store.request_cancel(run, by, reason).await?;
         if outcome == CancelOutcome::Requested && self.settle_if_dead(run).await? {
-            return Ok(CancelOutcome::AlreadyFinished(RunState::Error));
+            let settled = self.store.load(run).await?;
+            return Ok(CancelOutcome::AlreadyFinished(settled.map_or(RunState::Error, |run| run.state)));
         }
         Ok(outcome)
     }
@@ -203,26 +221,29 @@ impl Supervisor {
     }
 
     /// Settles `run` as interrupted where its runner is dead: its processes are killed, finished
-    /// candidates are kept, and what was held is released. `false` where the run is over or alive.
+    /// candidates are kept, and what was held is released. A runner that lives, and was asked to
+    /// stop the run longer ago than it may take, is killed; its run is settled as cancelled.
+    /// `false` where the run is over or its runner does what it should.
     ///
     /// # Errors
     /// [`StoreError`] where the run could not be adopted or settled.
     pub async fn settle_if_dead(&self, run: RunId) -> Result<bool, StoreError> {
         let Some(claim) = self.store.adopt(run).await? else {
-            return Ok(false);
+            return self.settle_if_stuck(run).await;
         };
-        let detail = "the process that carried the run out is gone; what had been answered is kept";
-        self.bury(&claim, detail.to_owned(), "interrupted").await?;
+        let detail =
+            "the process that carried the run out is gone; what had been answered is kept".to_owned();
+        self.bury(&claim, Grave { state: RunState::Error, detail, reason: "interrupted" }).await?;
         Ok(true)
     }
 
-    async fn bury(&self, claim: &Claim, detail: String, reason: &str) -> Result<(), StoreError> {
+    async fn bury(&self, claim: &Claim, grave: Grave<'_>) -> Result<(), StoreError> {
         let processes = self.reaper.reap(claim.run()).await;
         let scripted = self.store.load(claim.run()).await?.is_some_and(|run| is_scripted(&run));
         let settled = RunEvent::Settled {
-            state: RunState::Error,
-            detail: labelled(detail, scripted),
-            reason: Some(reason.to_owned()),
+            state: grave.state,
+            detail: labelled(grave.detail, scripted),
+            reason: Some(grave.reason.to_owned()),
             processes,
         };
         self.store.append(claim, vec![settled]).await.map(drop)

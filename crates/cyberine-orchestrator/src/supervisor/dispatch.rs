@@ -9,7 +9,8 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::{
-    DispatchError, DispatchRequest, Dispatched, LaunchError, Launched, MAX_PROMPT, Supervisor, labelled,
+    DispatchError, DispatchRequest, Dispatched, Grave, LaunchError, Launched, MAX_PROMPT, Supervisor,
+    labelled,
 };
 use crate::plan::{Plan, WORKFLOW};
 
@@ -18,6 +19,9 @@ const UNANSWERED: &str = "the request was cancelled before its reply";
 /// How long after a request was dropped it may become known that everything ends: a server that
 /// winds down drops its requests first. It takes less than a second.
 const ENDING: Duration = Duration::from_secs(1);
+
+/// How often a runner that was started here is looked at.
+const ATTEND: Duration = Duration::from_secs(5);
 
 type Reply = Result<(Dispatched, Unanswered), DispatchError>;
 
@@ -129,26 +133,41 @@ impl Supervisor {
 
     async fn settle_unlaunched(&self, run: RunId, why: &LaunchError) -> Result<(), StoreError> {
         if let Some(claim) = self.store.adopt(run).await? {
-            self.bury(&claim, why.to_string(), "launch").await?;
+            let grave = Grave { state: RunState::Error, detail: why.to_string(), reason: "launch" };
+            self.bury(&claim, grave).await?;
         }
         Ok(())
     }
 
-    /// Settles the run as soon as its runner is gone, should it not have done so itself.
+    /// Settles the run as soon as its runner is gone, should it not have done so itself, and looks
+    /// now and then whether the runner does what it should.
     fn watch(&self, run: RunId, ended: BoxFuture<'static, ()>) {
         self.work.launched().insert(run);
         let this = self.clone();
         self.work.tasks.spawn(async move {
-            if this.work.closing.run_until_cancelled(ended).await.is_none() {
-                return;
+            let closing = this.work.closing.clone();
+            if closing.run_until_cancelled(this.attend(run, ended)).await.is_some() {
+                this.look_at(run).await;
+                this.work.launched().remove(&run);
             }
-            match this.settle_if_dead(run).await {
-                Ok(true) => tracing::warn!(%run, "the runner died; its run was settled as interrupted"),
-                Ok(false) => {}
-                Err(error) => tracing::warn!(%run, %error, "a run could not be looked at"),
-            }
-            this.work.launched().remove(&run);
         });
+    }
+
+    /// Returns when the runner has ended.
+    async fn attend(&self, run: RunId, mut ended: BoxFuture<'static, ()>) {
+        while tokio::time::timeout(ATTEND, &mut ended).await.is_err() {
+            self.look_at(run).await;
+        }
+    }
+
+    async fn look_at(&self, run: RunId) {
+        match self.settle_if_dead(run).await {
+            Ok(true) => {
+                tracing::warn!(%run, "the runner is gone without an end of its run, which was settled")
+            }
+            Ok(false) => {}
+            Err(error) => tracing::warn!(%run, %error, "a run could not be looked at"),
+        }
     }
 }
 

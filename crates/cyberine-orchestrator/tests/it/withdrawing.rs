@@ -3,12 +3,13 @@
 use std::sync::{Arc, Mutex};
 
 use cyberine_orchestrator::{
-    DispatchRequest, InProcessLauncher, LaunchError, Launched, Launcher, NoProcesses, Plan, Supervisor,
+    DispatchRequest, InProcessLauncher, LaunchError, Launched, Launcher, NoProcesses, Plan, Reaper,
+    Supervisor,
 };
 use cyberine_run_store::{
-    CancelOutcome, Claim, Ledger, Registry, Run, RunEvent, RunState, RunStore, SqliteRunStore,
+    CancelOutcome, Claim, Ledger, ProcessCount, Registry, Run, RunEvent, RunState, RunStore, SqliteRunStore,
 };
-use cyberine_types::{Clock, RunId, SystemClock, Usd};
+use cyberine_types::{Clock, ManualClock, RunId, SystemClock, Usd};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::{Notify, oneshot};
@@ -204,4 +205,49 @@ async fn a_request_can_be_taken_back_at_any_moment() {
         assert!(summary.detail.starts_with("cancelled by test@1"), "{}", summary.detail);
     }
     assert_eq!(store.day(SystemClock.now().day()).await.unwrap().reserved, Usd::ZERO);
+}
+
+/// Kills what it is told is a runner: here that is a claim.
+struct Axe(Arc<Held>);
+
+impl Reaper for Axe {
+    fn reap(&self, _run: RunId) -> BoxFuture<'_, ProcessCount> {
+        Box::pin(std::future::ready(ProcessCount { killed: 2, left: 0 }))
+    }
+
+    fn kill_runner(&self, run: RunId, pid: u32) -> BoxFuture<'_, bool> {
+        let mut runners = self.0.runners.lock().unwrap();
+        let found = runners.iter().position(|(claim, _)| claim.run() == run).filter(|_| pid == 7);
+        found.map(|place| runners.remove(place));
+        Box::pin(std::future::ready(found.is_some()))
+    }
+}
+
+#[tokio::test]
+async fn a_runner_that_does_not_stop_its_run_is_killed_by_whoever_looks() {
+    let a = Fake::says("a", "x");
+    let (stage, launcher) = (Stage::new(&[&a], &[]), Arc::new(Held::default()));
+    let clock = Arc::new(ManualClock::at(SystemClock.now()));
+    let store = Arc::new(stage.store.clone());
+    let supervisor =
+        Supervisor::new(store, launcher.clone(), Arc::new(Axe(launcher.clone()))).with_clock(clock.clone());
+    let (stuck, well) = (stage.admit().await, stage.admit().await);
+    let (run, other) = (stuck.run(), well.run());
+    for claim in [stuck, well] {
+        stage.store.append(&claim, vec![RunEvent::Started { pid: 7 }]).await.unwrap();
+        let (end, _ended) = oneshot::channel();
+        launcher.runners.lock().unwrap().push((claim, end));
+    }
+    assert_eq!(supervisor.cancel(run, "me@1".into(), None).await.unwrap(), CancelOutcome::Requested);
+    clock.step(15_000);
+    assert_eq!(supervisor.settle_dead_runs().await.unwrap(), [], "a runner may take its time");
+    clock.step(10_000);
+    assert_eq!(supervisor.settle_dead_runs().await.unwrap(), [run], "the other was never asked to stop");
+    let settled = stage.run(run).await;
+    assert_eq!((settled.state, settled.reason.as_deref()), (RunState::Cancelled, Some("unresponsive")));
+    assert_eq!(settled.processes, Some(ProcessCount { killed: 2, left: 0 }));
+    assert!(settled.detail.starts_with("cancelled by me@1; its runner did not react"), "{}", settled.detail);
+    let again = supervisor.cancel(run, "me@1".into(), None).await.unwrap();
+    assert_eq!(again, CancelOutcome::AlreadyFinished(RunState::Cancelled));
+    assert!(!stage.run(other).await.state.is_terminal());
 }

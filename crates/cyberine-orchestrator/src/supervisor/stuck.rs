@@ -1,0 +1,60 @@
+//! Runners that live and do not hear: stopped, or stuck in the kernel.
+
+use std::time::Duration;
+
+use cyberine_run_store::{Claim, Run, RunEvent, RunState, StoreError};
+use cyberine_types::RunId;
+
+use super::{Grave, Supervisor};
+
+/// How long a runner may take to stop its run, in milliseconds. One that does as it should gives
+/// turns 10 seconds to end, and their processes 5 to die.
+const PATIENCE_MS: i64 = 20_000;
+/// How long the lock of a runner that was killed is waited for.
+const DYING: Duration = Duration::from_secs(5);
+/// How often it is looked for.
+const LOOK: Duration = Duration::from_millis(20);
+
+impl Supervisor {
+    /// Kills the runner of a run that was to stop long ago and has not, and settles the run as
+    /// cancelled. `false` where nothing of the kind is so, or the runner cannot be told for sure.
+    pub(super) async fn settle_if_stuck(&self, run: RunId) -> Result<bool, StoreError> {
+        let Some(standing) = self.store.load(run).await? else { return Ok(false) };
+        let (Some(by), Some(pid)) = (&standing.cancel_requested_by, standing.engine_pid) else {
+            return Ok(false);
+        };
+        if standing.state.is_terminal() || !self.is_overdue(&standing).await? {
+            return Ok(false);
+        }
+        if !self.reaper.kill_runner(run, pid).await {
+            return Ok(false);
+        }
+        tracing::warn!(%run, pid, "the runner did not stop its run when it was asked to, and was killed");
+        let Some(claim) = self.adopt_from_dying(run).await? else { return Ok(false) };
+        let detail = format!(
+            "cancelled by {by}; its runner did not react and was killed; what had been answered is kept"
+        );
+        self.bury(&claim, Grave { state: RunState::Cancelled, detail, reason: "unresponsive" }).await?;
+        Ok(true)
+    }
+
+    /// Whether the first request to stop `run` is older than any runner needs.
+    async fn is_overdue(&self, run: &Run) -> Result<bool, StoreError> {
+        let events = self.store.events(run.run_id, 0).await?;
+        let asked = events.iter().find(|event| matches!(event.body, RunEvent::CancelRequested { .. }));
+        let now = self.clock.now().unix_ms();
+        Ok(asked.is_some_and(|event| now.saturating_sub(event.at.unix_ms()) > PATIENCE_MS))
+    }
+
+    async fn adopt_from_dying(&self, run: RunId) -> Result<Option<Claim>, StoreError> {
+        let looking = async {
+            loop {
+                if let Some(claim) = self.store.adopt(run).await? {
+                    return Ok(claim);
+                }
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        tokio::time::timeout(DYING, looking).await.ok().transpose()
+    }
+}
