@@ -1,9 +1,14 @@
 use std::sync::Arc;
 
+use cyberine_orchestrator::NoControls;
 use cyberine_provider::{Role, TurnError};
-use cyberine_run_store::{RunState, VerdictOutcome};
+use cyberine_run_store::{
+    Event, ProcessCount, Run, RunEvent, RunState, RunStore, VerdictOutcome, apply, charge,
+};
+use cyberine_types::Usd;
+use tokio_util::sync::CancellationToken;
 
-use crate::fake::{Act, Fake, Stage, blocks, reply};
+use crate::fake::{Act, Fake, Stage, blocks, reply, soon};
 
 #[tokio::test]
 async fn where_answers_differ_an_outside_judge_decides_and_is_paid_for_by_the_run() {
@@ -95,4 +100,37 @@ async fn a_judge_that_was_planned_and_not_built_is_no_judge() {
     let run = stage.play().await;
     assert_eq!(run.steps[0].verdict.as_ref().unwrap().outcome, VerdictOutcome::Unjudged);
     assert_eq!(Arc::strong_count(&judge), 1);
+}
+
+#[tokio::test]
+async fn a_paid_judge_is_charged_from_the_moment_it_is_asked_however_the_run_ends() {
+    let (a, b) = (Fake::says("a", "one"), Fake::says("b", "two"));
+    let gate = Arc::default();
+    // It holds at once and has counted nothing when it is stopped.
+    let judge = Fake::new("judge", move |_| vec![Act::Hold(Arc::clone(&gate)), Act::Stop]);
+    let stage = Stage::new(&[&a, &b], &[&judge]);
+    let claim = stage.admit().await;
+    let (id, cancel) = (claim.run(), CancellationToken::new());
+    let engine = stage.engine();
+    let running = engine.run(claim, &stage.plan, stage.team.clone(), Box::new(NoControls), cancel.clone());
+    let asked = |run: &Run| !run.steps.is_empty() && !run.steps[0].judge_calls.is_empty();
+    let stopping = async {
+        let run = stage.see(id, asked).await;
+        // As the next one to look would settle it if the runner were killed here.
+        let (mut killed, log) = (run.clone(), stage.store.events(id, 0).await.unwrap());
+        let body = RunEvent::Settled {
+            state: RunState::Error,
+            detail: "gone".into(),
+            reason: Some("interrupted".into()),
+            processes: ProcessCount::default(),
+        };
+        apply(&mut killed, &Event { seq: run.next_seq, body, ..log[0].clone() }).unwrap();
+        assert_eq!(charge(&killed), run.reserved);
+        cancel.cancel();
+    };
+    let (state, ()) = soon(async { tokio::join!(running, stopping) }).await;
+    assert_eq!(state.unwrap(), RunState::Cancelled);
+    let run = stage.run(id).await;
+    assert_eq!(run.steps[0].judge_calls[0].state, RunState::Cancelled);
+    assert_eq!((charge(&run), run.reserved), (run.reserved, Usd::from_dollars(1.0)));
 }
