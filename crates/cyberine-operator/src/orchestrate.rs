@@ -1,10 +1,13 @@
 //! `orchestrate`: starts a run and says how to follow and stop it.
 
+use std::time::Duration;
+
 use cyberine_orchestrator::{Plan, labelled};
 use cyberine_run_store::Run;
 use cyberine_server::{Background, Progress, ToolResult};
 use cyberine_types::RunId;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use crate::arguments::Orchestrate;
 use crate::bounded::cut;
@@ -14,6 +17,8 @@ use crate::services::{LazyServices, Services, Started};
 
 /// How many providers are named in the reply.
 const NAMED: usize = 12;
+/// How long a reply may take to leave: who takes the request back before that may not see it.
+const LEAVING: Duration = Duration::from_millis(250);
 /// How many characters a note may have.
 const NOTE: usize = 600;
 
@@ -25,6 +30,7 @@ pub(crate) async fn orchestrate(
     requested_by: String,
     progress: Progress,
     background: &Background,
+    cancel: &CancellationToken,
 ) -> Result<ToolResult, String> {
     let services = lazy.get().await?;
     let Started { run, note } = services.dispatcher.dispatch(arguments.prompt, requested_by.clone()).await?;
@@ -40,8 +46,11 @@ pub(crate) async fn orchestrate(
     }
     // The run is durable: whatever fails from here on must not look like a refusal.
     let admitted = services.load(run).await.ok().flatten();
-    unanswered.answered();
-    Ok(ToolResult::ok(envelope(run, admitted.as_ref(), note.as_deref())))
+    let reply = ToolResult::ok(envelope(run, admitted.as_ref(), note.as_deref()));
+    unanswered.answered_unless(cancel.clone(), LEAVING);
+    // As long as a task of the request is there, the client can take the request back.
+    background.spawn(tokio::time::sleep(LEAVING));
+    Ok(reply)
 }
 
 async fn tell_to_the_end(services: &Services, run: RunId, progress: Progress) {

@@ -23,12 +23,12 @@ impl OperatorTools {
     }
 
     async fn answer(&self, call: Call) -> Result<ToolResult, String> {
-        let Call { name, arguments, caller, progress, background, .. } = call;
+        let Call { name, arguments, caller, progress, background, cancel, .. } = call;
         let by = caller.attribution();
         match name.as_str() {
             catalog::ORCHESTRATE => {
                 let arguments = arguments::read(arguments)?;
-                orchestrate::orchestrate(&self.services, arguments, by, progress, &background).await
+                orchestrate::orchestrate(&self.services, arguments, by, progress, &background, &cancel).await
             }
             catalog::INSPECT_RUN => {
                 let arguments = arguments::read(arguments)?;

@@ -73,7 +73,8 @@ async fn where_it_does_not_nothing_follows_the_reply() {
     let stage = Stage::free(&[("a", "42")]);
     let client = Client::default();
     stage.call_with("orchestrate", json!({ "prompt": "x" }), client.progress(OutlivesReply::No)).await;
-    assert!(stage.tasks.is_empty());
+    stage.tasks.close();
+    soon(stage.tasks.wait()).await;
     assert_eq!(client.heard(), Vec::<String>::new());
 }
 
@@ -170,4 +171,21 @@ async fn a_call_that_is_taken_back_leaves_no_run_that_goes_on() {
         assert_eq!((run.state, by), (RunState::Cancelled, Some("host@1.2")), "{}", run.detail);
     }
     assert!(stage.store.load(told).await.unwrap().unwrap().cancel_requested_by.is_none());
+}
+
+#[tokio::test]
+async fn a_call_that_is_taken_back_while_its_reply_leaves_is_cancelled() {
+    let stage = Stage::free(&[("a", "42")]);
+    let call = stage.call_of("orchestrate", json!({ "prompt": "x" }), Progress::none());
+    let cancel = call.cancel.clone();
+    soon(stage.tools.call(call)).await.unwrap();
+    assert!(!stage.tasks.is_empty(), "the client can take it back");
+    cancel.cancel();
+    let id = stage.store.unsettled().await.unwrap()[0];
+    let run = stage.see(id, |run| run.state.is_terminal()).await;
+    assert_eq!((run.state, run.cancel_requested_by.as_deref()), (RunState::Cancelled, Some("host@1.2")));
+    let kept = stage.start("y").await;
+    stage.tasks.close();
+    soon(stage.tasks.wait()).await;
+    assert!(!stage.store.load(kept).await.unwrap().unwrap().state.is_terminal());
 }

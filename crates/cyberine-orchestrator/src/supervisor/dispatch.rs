@@ -7,6 +7,7 @@ use cyberine_types::RunId;
 use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     DispatchError, DispatchRequest, Dispatched, Grave, LaunchError, Launched, MAX_PROMPT, Supervisor,
@@ -17,8 +18,8 @@ use crate::plan::{Plan, WORKFLOW};
 /// Why a run is cancelled of which nobody was told.
 const UNANSWERED: &str = "the request was cancelled before its reply";
 /// How long after a request was dropped it may become known that everything ends: a server that
-/// winds down drops its requests first. It takes less than a second.
-const ENDING: Duration = Duration::from_secs(1);
+/// winds down drops its requests first. It takes less than a second, on a busy machine more.
+const ENDING: Duration = Duration::from_secs(2);
 
 /// How often a runner that was started here is looked at.
 const ATTEND: Duration = Duration::from_secs(5);
@@ -186,6 +187,18 @@ impl Unanswered {
     /// Its requester knows of it.
     pub fn answered(mut self) {
         self.run = None;
+    }
+
+    /// Its requester knows of it once `leaving` has passed, and does not where the request is
+    /// taken back (`cancel`) before that: a reply that is on its way then is not read any more.
+    pub fn answered_unless(self, cancel: CancellationToken, leaving: Duration) {
+        let (tasks, runtime) = (self.supervisor.work.tasks.clone(), self.runtime.clone());
+        let waiting = async move {
+            if tokio::time::timeout(leaving, cancel.cancelled()).await.is_err() {
+                self.answered();
+            }
+        };
+        tasks.spawn_on(waiting, &runtime);
     }
 }
 
