@@ -231,9 +231,8 @@ impl Supervisor {
         let Some(claim) = self.store.adopt(run).await? else {
             return self.settle_if_stuck(run).await;
         };
-        let detail =
-            "the process that carried the run out is gone; what had been answered is kept".to_owned();
-        self.bury(&claim, Grave { state: RunState::Error, detail, reason: "interrupted" }).await?;
+        let grave = self.grave(run).await?;
+        self.bury(&claim, grave).await?;
         Ok(true)
     }
 

@@ -20,9 +20,7 @@ impl Supervisor {
     /// cancelled. `false` where nothing of the kind is so, or the runner cannot be told for sure.
     pub(super) async fn settle_if_stuck(&self, run: RunId) -> Result<bool, StoreError> {
         let Some(standing) = self.store.load(run).await? else { return Ok(false) };
-        let (Some(by), Some(pid)) = (&standing.cancel_requested_by, standing.engine_pid) else {
-            return Ok(false);
-        };
+        let Some(pid) = standing.engine_pid else { return Ok(false) };
         if standing.state.is_terminal() || !self.is_overdue(&standing).await? {
             return Ok(false);
         }
@@ -30,16 +28,35 @@ impl Supervisor {
             return Ok(false);
         }
         tracing::warn!(%run, pid, "the runner did not stop its run when it was asked to, and was killed");
+        // Another who looks may be the one who settles it.
         let Some(claim) = self.adopt_from_dying(run).await? else { return Ok(false) };
-        let detail = format!(
-            "cancelled by {by}; its runner did not react and was killed; what had been answered is kept"
-        );
-        self.bury(&claim, Grave { state: RunState::Cancelled, detail, reason: "unresponsive" }).await?;
+        let grave = self.grave(run).await?;
+        self.bury(&claim, grave).await?;
         Ok(true)
+    }
+
+    /// What is to be recorded of a run whose runner is gone. It depends on the run alone: who
+    /// killed the runner and who settles the run may be two.
+    pub(super) async fn grave(&self, run: RunId) -> Result<Grave<'static>, StoreError> {
+        if let Some(standing) = self.store.load(run).await?
+            && let Some(by) = &standing.cancel_requested_by
+            && self.is_overdue(&standing).await?
+        {
+            let detail = format!(
+                "cancelled by {by}; its runner did not react and is gone; what had been answered is kept"
+            );
+            return Ok(Grave { state: RunState::Cancelled, detail, reason: "unresponsive" });
+        }
+        let detail =
+            "the process that carried the run out is gone; what had been answered is kept".to_owned();
+        Ok(Grave { state: RunState::Error, detail, reason: "interrupted" })
     }
 
     /// Whether the first request to stop `run` is older than any runner needs.
     async fn is_overdue(&self, run: &Run) -> Result<bool, StoreError> {
+        if run.cancel_requested_by.is_none() {
+            return Ok(false);
+        }
         let events = self.store.events(run.run_id, 0).await?;
         let asked = events.iter().find(|event| matches!(event.body, RunEvent::CancelRequested { .. }));
         let now = self.clock.now().unix_ms();

@@ -189,7 +189,10 @@ async fn a_request_can_be_taken_back_at_any_moment() {
         };
         tokio::select! {
             biased;
-            _ = dispatching => {}
+            dispatched = dispatching => {
+                // It was told of its run, which is its own to cancel.
+                supervisor.cancel(dispatched.unwrap().run, "test@1".into(), None).await.unwrap();
+            }
             () = waiting => {}
         }
     }
@@ -250,4 +253,13 @@ async fn a_runner_that_does_not_stop_its_run_is_killed_by_whoever_looks() {
     let again = supervisor.cancel(run, "me@1".into(), None).await.unwrap();
     assert_eq!(again, CancelOutcome::AlreadyFinished(RunState::Cancelled));
     assert!(!stage.run(other).await.state.is_terminal());
+
+    // Whoever finds a runner dead that was asked to stop long ago settles its run the same way.
+    clock.step(-25_000);
+    assert_eq!(supervisor.cancel(other, "me@1".into(), None).await.unwrap(), CancelOutcome::Requested);
+    clock.step(25_000);
+    launcher.runners.lock().unwrap().clear();
+    assert!(supervisor.settle_if_dead(other).await.unwrap());
+    let settled = stage.run(other).await;
+    assert_eq!((settled.state, settled.reason.as_deref()), (RunState::Cancelled, Some("unresponsive")));
 }
