@@ -111,7 +111,7 @@ pub enum StoreError {
     },
     /// There is no database in a home that has had runs. A fresh one would know nothing of them,
     /// nor of the money they hold and have spent.
-    #[error("the database `{}` is gone, and this home has had runs in {projects} projects", .path.display())]
+    #[error("the database `{}` is gone, and this home has had runs (known projects: {projects})", .path.display())]
     DatabaseLost {
         /// Where the database was.
         path: PathBuf,
