@@ -210,6 +210,7 @@ pub(crate) fn meta() -> Value {
 pub(crate) fn server_command(bins: &Path, home: &Path, project: &Path) -> Command {
     let mut command = Command::new(bins.join("cyberine-mcp"));
     command.env_clear().env("CYBERINE_HOME", home).env("HOME", home).current_dir(project);
+    command.env("CYBERINE_DISCOVERY", "off");
     if let Some(path) = std::env::var_os("PATH") {
         command.env("PATH", path);
     }
