@@ -246,25 +246,49 @@ impl ProviderConfig {
         ProviderInfo { name: name.to_owned(), kind: self.kind().to_owned(), model, billing: self.billing() }
     }
 
-    /// How it is paid for: `scripted` where no model is behind it, else as configured, else the
+    /// How it is paid for: as configured, else `scripted` where no model is behind it, else the
     /// kind's default.
+    ///
+    /// A model named `scripted/…` counts as none only on loopback: elsewhere the name is the
+    /// server's to choose, and what it costs is not told by it.
     #[must_use]
     pub fn billing(&self) -> Billing {
-        let by_url = |url: &str| if is_loopback_url(url) { Billing::Free } else { Billing::Metered };
-        let (scripted, configured, default) = match self {
-            Self::Openai(c) => (is_scripted_model(&c.model), c.billing, by_url(&c.base_url)),
-            Self::Anthropic(c) => (is_scripted_model(&c.model), c.billing, by_url(c.url())),
-            Self::ClaudeCli(c) => {
-                let default = if c.api_key_env.is_some() { Billing::Metered } else { Billing::Subscription };
-                let program = c.program.as_deref().is_some_and(is_scripted_program);
-                (program || c.model.as_deref().is_some_and(is_scripted_model), c.billing, default)
+        self.configured_billing().unwrap_or_else(|| match self {
+            _ if self.is_scripted() => Billing::Scripted,
+            Self::Openai(_) | Self::Anthropic(_) if self.is_on_loopback() => Billing::Free,
+            Self::Openai(_) | Self::Anthropic(_) => Billing::Metered,
+            Self::ClaudeCli(c) if c.api_key_env.is_some() => Billing::Metered,
+            Self::ClaudeCli(_) => Billing::Subscription,
+            Self::Command(_) => Billing::Free,
+        })
+    }
+
+    fn configured_billing(&self) -> Option<Billing> {
+        match self {
+            Self::Openai(config) => config.billing,
+            Self::Anthropic(config) => config.billing,
+            Self::ClaudeCli(config) => config.billing,
+            Self::Command(config) => config.billing,
+        }
+    }
+
+    fn is_scripted(&self) -> bool {
+        match self {
+            Self::Openai(config) => self.is_on_loopback() && is_scripted_model(&config.model),
+            Self::Anthropic(config) => self.is_on_loopback() && is_scripted_model(&config.model),
+            Self::ClaudeCli(config) => config.program.as_deref().is_some_and(is_scripted_program),
+            Self::Command(config) => {
+                config.command.first().is_some_and(|program| is_scripted_program(program.as_ref()))
             }
-            Self::Command(c) => {
-                let program = c.command.first().is_some_and(|program| is_scripted_program(program.as_ref()));
-                (program || c.model.as_deref().is_some_and(is_scripted_model), c.billing, Billing::Free)
-            }
-        };
-        if scripted { Billing::Scripted } else { configured.unwrap_or(default) }
+        }
+    }
+
+    fn is_on_loopback(&self) -> bool {
+        match self {
+            Self::Openai(config) => is_loopback_url(&config.base_url),
+            Self::Anthropic(config) => is_loopback_url(config.url()),
+            Self::ClaudeCli(_) | Self::Command(_) => false,
+        }
     }
 
     pub(crate) fn tariff(&self) -> Tariff {
@@ -273,7 +297,8 @@ impl ProviderConfig {
             Self::Anthropic(config) => config.prices,
             Self::ClaudeCli(_) | Self::Command(_) => None,
         };
-        Tariff { billing: self.billing(), prices }
+        let trusts_script = self.configured_billing().is_none() && self.is_on_loopback();
+        Tariff { billing: self.billing(), prices, trusts_script }
     }
 
     /// The limits of a turn with the configured ones in their places.

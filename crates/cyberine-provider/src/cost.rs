@@ -43,6 +43,8 @@ pub(crate) struct Tariff {
     pub(crate) billing: Billing,
     /// Configured prices.
     pub(crate) prices: Option<Prices>,
+    /// Whether a provider that says that no model is behind it is believed.
+    pub(crate) trusts_script: bool,
 }
 
 /// Tokens as a wire counted them, with what the wire knows about their cost.
@@ -63,7 +65,7 @@ impl Tariff {
     /// provider reports it, else computed from the configured prices, else unknown.
     pub(crate) fn apply(&self, counted: Counted) -> Usage {
         let (usd, basis) = match self.billing {
-            _ if counted.scripted => (Some(Usd::ZERO), CostBasis::Scripted),
+            _ if counted.scripted && self.trusts_script => (Some(Usd::ZERO), CostBasis::Scripted),
             Billing::Scripted => (Some(Usd::ZERO), CostBasis::Scripted),
             Billing::Free | Billing::Subscription if !counted.keyed => (Some(Usd::ZERO), CostBasis::Included),
             _ => match (counted.reported, self.prices) {
@@ -92,7 +94,7 @@ mod tests {
     }
 
     fn check(billing: Billing, prices: Option<Prices>, counted: Counted, expected: (Option<u64>, CostBasis)) {
-        let usage = Tariff { billing, prices }.apply(counted);
+        let usage = Tariff { billing, prices, trusts_script: false }.apply(counted);
         assert_eq!((usage.usd.map(Usd::micros), usage.basis), expected);
         assert_eq!(Usage { usd: None, basis: CostBasis::Unknown, ..usage }, counted.tokens);
     }
@@ -114,12 +116,21 @@ mod tests {
         check(Billing::Free, Some(PRICES), reported, (Some(0), CostBasis::Included));
         check(Billing::Subscription, None, reported, (Some(0), CostBasis::Included));
         check(Billing::Scripted, Some(PRICES), reported, (Some(0), CostBasis::Scripted));
-        check(
-            Billing::Metered,
-            Some(PRICES),
-            Counted { scripted: true, ..reported },
-            (Some(0), CostBasis::Scripted),
-        );
+    }
+
+    #[test]
+    fn a_provider_that_calls_itself_scripted_is_believed_only_where_it_may_be() {
+        let scripted = Counted {
+            tokens: tokens(),
+            reported: Some(Usd::from_micros(7)),
+            scripted: true,
+            ..Counted::default()
+        };
+        check(Billing::Metered, Some(PRICES), scripted, (Some(7), CostBasis::Reported));
+        check(Billing::Free, None, scripted, (Some(0), CostBasis::Included));
+        let local = Tariff { billing: Billing::Free, prices: Some(PRICES), trusts_script: true };
+        let usage = local.apply(scripted);
+        assert_eq!((usage.usd, usage.basis), (Some(Usd::ZERO), CostBasis::Scripted));
     }
 
     #[test]

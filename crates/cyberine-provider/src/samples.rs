@@ -74,7 +74,7 @@ impl Read {
 type NewWire = fn() -> Box<dyn Wire>;
 
 fn read(wire: Box<dyn Wire>, pieces: &[&[u8]], end: End) -> Read {
-    let tariff = Tariff { billing: Billing::Metered, prices: None };
+    let tariff = Tariff { billing: Billing::Metered, prices: None, trusts_script: false };
     let mut session = Session::new(wire, LIMIT, Edges::Kept, tariff, crate::redact::Redactor::default());
     let mut events = Vec::new();
     let mut pushed = Ok(());

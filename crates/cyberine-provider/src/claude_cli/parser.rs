@@ -28,7 +28,6 @@ pub(crate) struct StreamJsonParser {
     ended_at_limit: Option<bool>,
     /// A key pays, by the program's own account.
     keyed: bool,
-    scripted: bool,
     seen: usize,
     retry: Option<Fault>,
     /// What kind of failure the program calls its last message about one.
@@ -47,7 +46,6 @@ impl StreamJsonParser {
             kept: 0,
             ended_at_limit: None,
             keyed: false,
-            scripted: false,
             seen: 0,
             retry: None,
             failure: String::new(),
@@ -88,7 +86,6 @@ impl StreamJsonParser {
                 // A subscription has no key; anything else names the key that pays.
                 self.keyed =
                     line["apiKeySource"].as_str().is_some_and(|source| !matches!(source, "none" | "oauth"));
-                self.scripted = line["model"].as_str().is_some_and(crate::config::is_scripted_model);
             }
             Some("api_retry") => {
                 let fault = Fault {
@@ -159,8 +156,8 @@ impl StreamJsonParser {
         out.push(WireEvent::Usage(Counted {
             tokens: result.tokens,
             reported: result.cost,
-            scripted: self.scripted,
             keyed: self.keyed,
+            ..Counted::default()
         }));
         if result.is_structured {
             self.kept = 0;

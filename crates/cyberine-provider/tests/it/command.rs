@@ -183,7 +183,7 @@ fn the_directory_is_the_turns_or_the_configured_one_below_it() {
 fn a_scripted_program_says_so_and_costs_nothing() {
     let scratch = tempfile::tempdir().unwrap();
     let path = crate::support::script(scratch.path(), "cyberine-scripted-llm", "#!/bin/sh\necho canned\n");
-    let config = json!({ "kind": "command", "command": [path], "billing": "metered" });
+    let config = json!({ "kind": "command", "command": [path] });
     let provider = provider(config);
     assert_eq!(provider.info().billing, Billing::Scripted);
     let taken = block_on(async { take(&provider, turn("x")).await });

@@ -106,18 +106,47 @@ fn names_are_plain() {
     }
 }
 
+fn billing(config: Value) -> Billing {
+    serde_json::from_value::<ProviderConfig>(config).unwrap().billing()
+}
+
 #[test]
-fn what_no_model_is_behind_is_scripted_whatever_else_is_written() {
+fn what_no_model_is_behind_is_scripted() {
     for config in [
-        json!({ "kind": "openai", "base_url": "https://h/v1", "model": "scripted/demo", "billing": "metered" }),
-        json!({ "kind": "anthropic", "model": "scripted/demo" }),
-        json!({ "kind": "claude-cli", "model": "scripted/demo" }),
-        json!({ "kind": "claude-cli", "program": "cyberine-scripted-llm", "billing": "subscription" }),
+        json!({ "kind": "openai", "base_url": "http://127.0.0.1:1/v1", "model": "scripted/demo" }),
+        json!({ "kind": "anthropic", "base_url": "http://localhost:1", "model": "scripted/demo" }),
+        json!({ "kind": "claude-cli", "program": "cyberine-scripted-llm" }),
         json!({ "kind": "command", "command": ["/opt/bin/cyberine-scripted-llm", "answer"] }),
-        json!({ "kind": "command", "command": ["x"], "model": "scripted/demo" }),
     ] {
-        let config: ProviderConfig = serde_json::from_value(config).unwrap();
-        assert_eq!(config.billing(), Billing::Scripted, "{config:?}");
+        assert_eq!(billing(config.clone()), Billing::Scripted, "{config}");
+    }
+}
+
+#[test]
+fn a_scripted_name_away_from_loopback_says_nothing_about_the_cost() {
+    let metered = [
+        json!({ "kind": "openai", "base_url": "https://h/v1", "model": "scripted/demo" }),
+        json!({ "kind": "anthropic", "model": "scripted/demo" }),
+        json!({ "kind": "claude-cli", "model": "scripted/demo", "api_key_env": "K" }),
+    ];
+    for config in metered {
+        assert_eq!(billing(config.clone()), Billing::Metered, "{config}");
+    }
+    assert_eq!(billing(json!({ "kind": "claude-cli", "model": "scripted/demo" })), Billing::Subscription);
+    let command = json!({ "kind": "command", "command": ["x"], "model": "scripted/demo" });
+    assert_eq!(billing(command), Billing::Free);
+}
+
+#[test]
+fn a_written_billing_goes_before_every_name() {
+    for mut config in [
+        json!({ "kind": "openai", "base_url": "http://127.0.0.1:1/v1", "model": "scripted/demo" }),
+        json!({ "kind": "anthropic", "base_url": "http://127.0.0.1:1", "model": "scripted/demo" }),
+        json!({ "kind": "claude-cli", "program": "cyberine-scripted-llm" }),
+        json!({ "kind": "command", "command": ["cyberine-scripted-llm"] }),
+    ] {
+        config["billing"] = json!("metered");
+        assert_eq!(billing(config.clone()), Billing::Metered, "{config}");
     }
 }
 

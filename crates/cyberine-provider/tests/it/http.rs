@@ -147,6 +147,25 @@ fn a_message_is_asked_for_and_read() {
 }
 
 #[test]
+fn a_server_that_calls_itself_scripted_is_charged_where_billing_is_written() {
+    block_on(async {
+        let stream =
+            "data: {\"model\":\"scripted/demo\",\"choices\":[]}\n\n".to_owned() + &chat(&["a"]) + CHAT_END;
+        for (billing, expected) in [
+            (Value::Null, (Some(Usd::ZERO), CostBasis::Scripted)),
+            (json!("metered"), (None, CostBasis::Unknown)),
+            (json!("free"), (Some(Usd::ZERO), CostBasis::Included)),
+        ] {
+            let server = Server::streaming(vec![Step::Send(stream.clone().into_bytes())]).await;
+            let mut config = openai(&server);
+            config["billing"] = billing;
+            let usage = take(&provider(config), turn("x")).await.usage.unwrap();
+            assert_eq!((usage.usd, usage.basis), expected);
+        }
+    });
+}
+
+#[test]
 fn parallel_tool_calls_are_put_together() {
     block_on(async {
         let call = |index: u32, more: Value| {
