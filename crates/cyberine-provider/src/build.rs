@@ -15,6 +15,10 @@ use crate::quote::Quoter;
 /// taking every `1` out of an error would leave nothing to read.
 const SECRET_BYTES: usize = 8;
 
+/// What the name of a passed variable holds where its value is a secret. Values of others are
+/// ordinary words, such as `production`, which answers must keep.
+const SECRET_NAMES: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH"];
+
 /// Why a provider cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
@@ -112,7 +116,7 @@ impl Source<'_> {
         for variable in variables {
             let value = self.secret(variable)?;
             environment = environment.set(variable, value.expose());
-            if value.expose().len() >= SECRET_BYTES {
+            if names_secret(variable) && value.expose().len() >= SECRET_BYTES {
                 secrets.push(value);
             }
         }
@@ -123,5 +127,33 @@ impl Source<'_> {
         (self.secrets)(variable).filter(|value| !value.is_empty()).ok_or_else(|| {
             BuildError::MissingVariable { name: self.name.to_owned(), variable: variable.to_owned() }
         })
+    }
+}
+
+fn names_secret(variable: &str) -> bool {
+    let variable = variable.to_ascii_uppercase();
+    SECRET_NAMES.iter().any(|part| variable.contains(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_is_a_secret_by_its_name() {
+        for variable in [
+            "OPENAI_API_KEY",
+            "gh_token",
+            "Client_Secret",
+            "PGPASSWORD",
+            "DB_PASSWD",
+            "AWS_CREDENTIALS",
+            "BASIC_AUTH",
+        ] {
+            assert!(names_secret(variable), "{variable}");
+        }
+        for variable in ["NODE_ENV", "HTTPS_PROXY", "LANG", "AWS_PROFILE", "PASS_THROUGH"] {
+            assert!(!names_secret(variable), "{variable}");
+        }
     }
 }

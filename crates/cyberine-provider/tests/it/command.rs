@@ -143,6 +143,19 @@ fn a_child_knows_what_was_named_for_it_and_nothing_else() {
 }
 
 #[test]
+fn an_ordinary_word_in_the_environment_stays_in_answers_and_complaints() {
+    let said = |script: &str| {
+        let env = ["TEST_MODE", "TEST_KEY"];
+        let config = json!({ "kind": "command", "command": ["sh", "-c", script], "env": env });
+        block_on(async { take(&provider(config), turn("x")).await })
+    };
+    let answered = said("echo \"ready for production: $TEST_MODE $TEST_KEY\"");
+    assert_eq!(answered.text, "ready for production: production [redacted]");
+    let failed = said("echo \"no $TEST_MODE\" >&2; exit 1");
+    assert_eq!(failed.error(), "the program ended with exit status: 1: no production");
+}
+
+#[test]
 fn a_key_in_a_complaint_is_not_passed_on() {
     let config = json!({
         "kind": "command",

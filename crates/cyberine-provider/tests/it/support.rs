@@ -30,7 +30,11 @@ pub(crate) fn try_provider(config: Value) -> Result<Arc<dyn Provider>, BuildErro
     let environment = ChildEnvironment::allowed(std::env::vars_os())
         .set("ANTHROPIC_API_KEY", "stray")
         .set("STRAY", "stray");
-    let secret = |name: &str| matches!(name, "TEST_KEY" | "ANTHROPIC_API_KEY").then(|| Secret::new(KEY));
+    let secret = |name: &str| match name {
+        "TEST_KEY" | "ANTHROPIC_API_KEY" => Some(Secret::new(KEY)),
+        "TEST_MODE" => Some(Secret::new("production")),
+        _ => None,
+    };
     build("under-test", &config, &secret, &environment)
 }
 
