@@ -31,7 +31,7 @@ pub enum TurnError {
         detail: String,
     },
     /// Too many requests.
-    #[error("the provider limits the rate of requests: {detail}")]
+    #[error("the provider limits the rate of requests: {detail}{}", wait(*.retry_after))]
     RateLimited {
         /// What the provider said.
         detail: String,
@@ -39,7 +39,7 @@ pub enum TurnError {
         retry_after: Option<Duration>,
     },
     /// The provider is overloaded or broken on its side.
-    #[error("the provider is not available: {detail}")]
+    #[error("the provider is not available: {detail}{}", wait(*.retry_after))]
     Overloaded {
         /// What the provider said.
         detail: String,
@@ -132,6 +132,12 @@ impl TurnError {
     }
 }
 
+/// How long a provider asks to wait, in whole seconds that are enough.
+fn wait(retry_after: Option<Duration>) -> String {
+    retry_after
+        .map_or_else(String::new, |wait| format!("; it asks to wait {} s", wait.as_millis().div_ceil(1000)))
+}
+
 /// An error with its causes.
 pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
@@ -142,4 +148,23 @@ pub(crate) fn chain(error: &dyn Error) -> String {
         source = cause.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_a_provider_asks_for_is_told() {
+        let detail = || "status 429".to_owned();
+        let limited = |retry_after| TurnError::RateLimited { detail: detail(), retry_after }.to_string();
+        let overloaded = |retry_after| TurnError::Overloaded { detail: detail(), retry_after }.to_string();
+        let begin = "the provider limits the rate of requests: status 429";
+        assert_eq!(limited(None), begin);
+        assert_eq!(limited(Some(Duration::from_secs(7))), format!("{begin}; it asks to wait 7 s"));
+        assert_eq!(limited(Some(Duration::from_millis(1200))), format!("{begin}; it asks to wait 2 s"));
+        let begin = "the provider is not available: status 429";
+        assert_eq!(overloaded(None), begin);
+        assert_eq!(overloaded(Some(Duration::from_secs(7))), format!("{begin}; it asks to wait 7 s"));
+    }
 }
