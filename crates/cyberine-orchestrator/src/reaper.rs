@@ -10,9 +10,10 @@ pub trait Reaper: Send + Sync {
     /// Kills what is left of `run` and says how many were killed and how many are still there.
     fn reap(&self, run: RunId) -> BoxFuture<'_, ProcessCount>;
 
-    /// Kills the process `pid` where it is for certain the runner of `run`, which it may have
-    /// been only once. `false` where it is not, or that cannot be told.
-    fn kill_runner(&self, run: RunId, pid: u32) -> BoxFuture<'_, bool>;
+    /// Kills the runner of `run`: the process `pid` where it is the runner for certain, which it
+    /// may have been only once. Without a number, of a runner that never came to record its own,
+    /// it is looked for. `false` where there is none, or that cannot be told.
+    fn kill_runner(&self, run: RunId, pid: Option<u32>) -> BoxFuture<'_, bool>;
 }
 
 /// For providers that start no processes.
@@ -24,7 +25,7 @@ impl Reaper for NoProcesses {
         Box::pin(std::future::ready(ProcessCount::default()))
     }
 
-    fn kill_runner(&self, _run: RunId, _pid: u32) -> BoxFuture<'_, bool> {
+    fn kill_runner(&self, _run: RunId, _pid: Option<u32>) -> BoxFuture<'_, bool> {
         Box::pin(std::future::ready(false))
     }
 }

@@ -1,4 +1,4 @@
-//! Runners that live and do not hear: stopped, or stuck in the kernel.
+//! Runners that live and do not hear: stopped, maybe before they began, or stuck in the kernel.
 
 use std::time::Duration;
 
@@ -20,14 +20,13 @@ impl Supervisor {
     /// cancelled. `false` where nothing of the kind is so, or the runner cannot be told for sure.
     pub(super) async fn settle_if_stuck(&self, run: RunId) -> Result<bool, StoreError> {
         let Some(standing) = self.store.load(run).await? else { return Ok(false) };
-        let Some(pid) = standing.engine_pid else { return Ok(false) };
         if standing.state.is_terminal() || !self.is_overdue(&standing).await? {
             return Ok(false);
         }
-        if !self.reaper.kill_runner(run, pid).await {
+        if !self.reaper.kill_runner(run, standing.engine_pid).await {
             return Ok(false);
         }
-        tracing::warn!(%run, pid, "the runner did not stop its run when it was asked to, and was killed");
+        tracing::warn!(%run, pid = standing.engine_pid, "the runner did not stop its run when it was asked to, and was killed");
         // Another who looks may be the one who settles it.
         let Some(claim) = self.adopt_from_dying(run).await? else { return Ok(false) };
         let grave = self.grave(run).await?;

@@ -218,9 +218,12 @@ impl Reaper for Axe {
         Box::pin(std::future::ready(ProcessCount { killed: 2, left: 0 }))
     }
 
-    fn kill_runner(&self, run: RunId, pid: u32) -> BoxFuture<'_, bool> {
+    fn kill_runner(&self, run: RunId, pid: Option<u32>) -> BoxFuture<'_, bool> {
         let mut runners = self.0.runners.lock().unwrap();
-        let found = runners.iter().position(|(claim, _)| claim.run() == run).filter(|_| pid == 7);
+        let found = runners
+            .iter()
+            .position(|(claim, _)| claim.run() == run)
+            .filter(|_| pid.is_none_or(|pid| pid == 7));
         found.map(|place| runners.remove(place));
         Box::pin(std::future::ready(found.is_some()))
     }
@@ -262,4 +265,29 @@ async fn a_runner_that_does_not_stop_its_run_is_killed_by_whoever_looks() {
     assert!(supervisor.settle_if_dead(other).await.unwrap());
     let settled = stage.run(other).await;
     assert_eq!((settled.state, settled.reason.as_deref()), (RunState::Cancelled, Some("unresponsive")));
+}
+
+#[tokio::test]
+async fn a_runner_that_was_stopped_before_it_began_is_found_and_killed() {
+    let a = Fake::says("a", "x");
+    let (stage, launcher) = (Stage::new(&[&a], &[]), Arc::new(Held::default()));
+    let clock = Arc::new(ManualClock::at(SystemClock.now()));
+    let store = Arc::new(stage.store.clone());
+    let supervisor =
+        Supervisor::new(store, launcher.clone(), Arc::new(Axe(launcher.clone()))).with_clock(clock.clone());
+    let claim = stage.admit().await;
+    let run = claim.run();
+    let (end, _ended) = oneshot::channel();
+    launcher.runners.lock().unwrap().push((claim, end));
+    assert_eq!(supervisor.cancel(run, "me@1".into(), None).await.unwrap(), CancelOutcome::Requested);
+    clock.step(15_000);
+    assert_eq!(supervisor.settle_dead_runs().await.unwrap(), [], "it may be about to begin");
+    let queued = stage.run(run).await;
+    assert_eq!((queued.state, queued.engine_pid), (RunState::Queued, None));
+    assert_ne!(queued.reserved, Usd::ZERO);
+    clock.step(10_000);
+    assert_eq!(supervisor.settle_dead_runs().await.unwrap(), [run]);
+    let settled = stage.run(run).await;
+    assert_eq!((settled.state, settled.reason.as_deref()), (RunState::Cancelled, Some("unresponsive")));
+    assert_eq!(stage.store.day(SystemClock.now().day()).await.unwrap().reserved, Usd::ZERO);
 }
