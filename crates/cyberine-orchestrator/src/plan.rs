@@ -174,7 +174,7 @@ mod tests {
     fn a_plan_costs_nothing_only_where_nobody_it_may_ask_can_cost() {
         let all: BTreeMap<String, ProviderConfig> = [
             ("free", r#"{"kind":"openai","base_url":"http://127.0.0.1:1/v1","model":"m"}"#),
-            ("scripted", r#"{"kind":"openai","base_url":"https://h/v1","model":"scripted/a"}"#),
+            ("scripted", r#"{"kind":"openai","base_url":"http://127.0.0.1:1/v1","model":"scripted/a"}"#),
             ("metered", r#"{"kind":"command","command":["x"],"billing":"metered"}"#),
             ("subscription", r#"{"kind":"claude-cli"}"#),
         ]
