@@ -1,6 +1,6 @@
 //! What lies in projects and in the home beside the database.
 
-use cyberine_fs::PrivateDir;
+use cyberine_fs::{FsError, PrivateDir};
 use cyberine_types::RunId;
 
 use super::{FindingKind, Repair, Report, detail};
@@ -128,7 +128,7 @@ fn check_orphan(
     }
     let Ok(Some(dir)) = RunDir::open(project, id) else { return Ok(()) };
     let subject = dir.path().display().to_string();
-    if projection::read_log(&dir).is_ok_and(|log| log.len() <= 1) {
+    if is_cut_short(&dir).unwrap_or(false) {
         dir.discard();
         let text = "its admission was cut short".to_owned();
         report.add(FindingKind::Orphan, subject, text, Repair::Done);
@@ -138,6 +138,14 @@ fn check_orphan(
     }
     home.forget_lock(id);
     Ok(())
+}
+
+/// Whether an admission has left the directory: it writes one whole event, and then `run.json`. A
+/// log that cannot be read, or that is gone from beside its document, was a run.
+fn is_cut_short(dir: &RunDir) -> Result<bool, FsError> {
+    let lines = dir.dir.read(projection::EVENTS, projection::PROJECTION_MAX)?.unwrap_or_default();
+    let (log, written) = (projection::read_log(dir)?, lines.split_inclusive(|byte| *byte == b'\n').count());
+    Ok(log.len() == written && (written == 1 || written == 0 && !dir.dir.exists(projection::RUN)?))
 }
 
 /// Removes lock and wake-up files of runs that are over or unknown.

@@ -21,7 +21,7 @@ use crate::sqlite::{Inner, SqliteRunStore, database, read, write};
 pub struct Rebuilt {
     /// How many runs are in the database again.
     pub runs: u64,
-    /// What could not be read, one line each.
+    /// What could not be read, and the known projects that show no run, one line each.
     pub skipped: Vec<String>,
 }
 
@@ -47,17 +47,20 @@ fn rebuild_home(inner: &Inner, also: &[PathBuf]) -> Result<Rebuilt, StoreError> 
         return Err(StoreError::DatabaseExists { path: inner.database.path().join(DATABASE) });
     }
     let home = inner.database.home()?;
-    let mut paths = home.projects()?;
-    for path in also.iter().filter_map(|path| path.to_str()) {
-        home.remember_project(path)?;
-        if !paths.iter().any(|known| known == path) {
-            paths.push(path.to_owned());
-        }
-    }
+    let known = home.projects()?;
+    let also = also.iter().filter_map(|path| path.to_str()).filter(|path| !known.iter().any(|k| k == path));
+    let all = known.iter().map(|path| (path.as_str(), true)).chain(also.map(|path| (path, false)));
     let (mut rebuilt, mut found) = (Rebuilt::default(), Vec::new());
-    for path in paths {
-        if let Err(error) = collect(&path, &mut found, &mut rebuilt.skipped) {
+    for (path, is_known) in all {
+        let before = (found.len(), rebuilt.skipped.len());
+        if let Err(error) = collect(path, &mut found, &mut rebuilt.skipped) {
             rebuilt.skipped.push(format!("{path}: {}", chain(&error)));
+        }
+        if !is_known && found.len() > before.0 {
+            home.remember_project(path)?;
+        } else if is_known && (found.len(), rebuilt.skipped.len()) == before {
+            // A run was the reason to list it.
+            rebuilt.skipped.push(format!("{path}: it has had runs and shows none of them"));
         }
     }
     found.sort_by_key(|found| (found.run.started_at, found.run.run_id));
@@ -80,8 +83,17 @@ fn rebuild_home(inner: &Inner, also: &[PathBuf]) -> Result<Rebuilt, StoreError> 
 fn collect(path: &str, found: &mut Vec<Found>, skipped: &mut Vec<String>) -> Result<(), StoreError> {
     let (project, Identity { device, inode }) = projection::open_project(path, None)?;
     for id in projection::runs_in(&project)? {
-        let Some(dir) = RunDir::open(&project, id)? else { continue };
-        let log = projection::read_log(&dir)?;
+        let opened = RunDir::open(&project, id)
+            .and_then(|dir| dir.map(|dir| projection::read_log(&dir).map(|log| (dir, log))).transpose());
+        let (dir, log) = match opened {
+            Ok(Some(read)) => read,
+            Ok(None) => continue,
+            // One entry that is no run's directory leaves the others as they are.
+            Err(error) => {
+                skipped.push(format!("{path}: run {id}: {}", chain(&error)));
+                continue;
+            }
+        };
         match fold::fold(id, &log) {
             // The run's own word for its directory is not believed: it is where it was found.
             Ok(run) if run.cwd == path => {

@@ -159,3 +159,52 @@ fn a_lost_database_is_built_again_from_the_projects() {
         assert_eq!(check(&store).await.unwrap().findings, []);
     });
 }
+
+#[test]
+fn one_entry_that_is_no_run_is_named_and_the_runs_beside_it_are_rebuilt() {
+    let place = Place::new();
+    block_on(async {
+        let (first, second) = (ended(&place, "first").await, ended(&place, "second").await);
+        let (garbled, empty) = (ended(&place, "garbled").await, ended(&place, "empty").await);
+        let piped = ended(&place, "piped").await;
+        lose_database(&place);
+        let events = |id: RunId| place.run_dir(id).join("events.jsonl");
+        std::fs::write(events(garbled), "no event\n").unwrap();
+        std::fs::write(events(empty), "").unwrap();
+        std::fs::remove_file(events(piped)).unwrap();
+        std::os::unix::fs::symlink(events(first), events(piped)).unwrap();
+        let (file, link) = (RunId::random(), RunId::random());
+        std::fs::write(place.run_dir(file), "").unwrap();
+        std::os::unix::fs::symlink(place.run_dir(first), place.run_dir(link)).unwrap();
+        let store = place.store();
+        let rebuilt = rebuild(&store, Vec::new()).await.unwrap();
+        assert_eq!((rebuilt.runs, rebuilt.skipped.len()), (2, 5), "{rebuilt:?}");
+        for id in [garbled, empty, piped, file, link] {
+            let named = rebuilt.skipped.iter().filter(|line| line.contains(&id.to_string())).count();
+            assert_eq!(named, 1, "{id}: {rebuilt:?}");
+        }
+        for id in [first, second] {
+            assert!(store.load(id).await.unwrap().is_some());
+        }
+        check(&store).await.unwrap();
+        for id in [garbled, empty] {
+            assert!(events(id).exists(), "what may be all that is left of a run is not removed");
+        }
+    });
+}
+
+#[test]
+fn a_known_project_that_shows_no_run_is_named_and_one_that_had_none_is_not() {
+    let place = Place::new();
+    block_on(async {
+        let id = ended(&place, "gone").await;
+        lose_database(&place);
+        std::fs::remove_dir_all(place.run_dir(id)).unwrap();
+        let unused = tempfile::tempdir().unwrap();
+        for _ in 0..2 {
+            let rebuilt = rebuild(&place.store(), vec![unused.path().to_owned()]).await.unwrap();
+            assert_eq!((rebuilt.runs, rebuilt.skipped.len()), (0, 1), "{rebuilt:?}");
+            assert!(rebuilt.skipped[0].contains("shows none"), "{rebuilt:?}");
+        }
+    });
+}
