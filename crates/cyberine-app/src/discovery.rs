@@ -192,7 +192,8 @@ fn programs(environment: &Environment) -> Vec<FoundProgram> {
     PROGRAMS.iter().filter_map(|name| find(name)).collect()
 }
 
-fn executable(path: &std::path::Path) -> bool {
+/// Whether it is a program that this user may run.
+pub(crate) fn executable(path: &std::path::Path) -> bool {
     path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
 }
 

@@ -1,12 +1,14 @@
 //! Providers, built from a plan and from what the environment holds.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cyberine_orchestrator::{Plan, Planned, Team, Unavailable};
 use cyberine_process::ChildEnvironment;
-use cyberine_provider::{BuildError, Provider, TurnError};
+use cyberine_provider::{BuildError, Provider, ProviderConfig, TurnError};
 
+use crate::discovery::executable;
 use crate::environment::Environment;
 
 /// What children of this process may know of their surroundings.
@@ -23,6 +25,48 @@ pub(crate) fn check(plan: &Plan, environment: &Environment) -> Result<(), BuildE
     let base = child_environment(environment);
     let all = plan.candidates.iter().chain(&plan.judge_providers);
     all.map(|planned| build(planned, environment, &base)).try_for_each(|built| built.map(drop))
+}
+
+/// What keeps the providers of `plan` from answering in `project`, one line each: all of it, not
+/// only the first.
+pub(crate) fn faults(plan: &Plan, environment: &Environment, project: &Path) -> Vec<String> {
+    let base = child_environment(environment);
+    let mut faults = Vec::new();
+    for planned in plan.candidates.iter().chain(&plan.judge_providers) {
+        let unbuilt = build(planned, environment, &base).err().map(|error| error.to_string());
+        for fault in unbuilt.into_iter().chain(missing_program(planned, environment, project)) {
+            // Whoever answers may judge, too.
+            if !faults.contains(&fault) {
+                faults.push(fault);
+            }
+        }
+    }
+    faults
+}
+
+/// Says so where the program a provider runs is not there. It is looked for where the provider
+/// will: in the absolute directories of the `PATH`, or, where it holds a slash, from the directory
+/// it works in.
+fn missing_program(planned: &Planned, environment: &Environment, project: &Path) -> Option<String> {
+    let (program, cwd) = match &planned.provider {
+        ProviderConfig::Command(config) => {
+            let cwd = config.cwd.as_ref().map_or_else(|| project.to_owned(), |cwd| project.join(cwd));
+            (PathBuf::from(config.command.first()?), cwd)
+        }
+        ProviderConfig::ClaudeCli(config) => {
+            (config.program.clone().unwrap_or_else(|| PathBuf::from("claude")), project.to_owned())
+        }
+        ProviderConfig::Openai(_) | ProviderConfig::Anthropic(_) => return None,
+    };
+    let (shown, name) = (program.display(), &planned.name);
+    if program.as_os_str().as_encoded_bytes().contains(&b'/') {
+        let there = executable(&cwd.join(&program));
+        return (!there)
+            .then(|| format!("program `{shown}` of provider `{name}` is not there, or is not executable"));
+    }
+    let path = environment.search_path();
+    let there = path.iter().any(|directory| directory.is_absolute() && executable(&directory.join(&program)));
+    (!there).then(|| format!("program `{shown}` of provider `{name}` is not on the PATH"))
 }
 
 /// Builds the providers of `plan`. One that cannot be built answers every turn with the reason.
@@ -90,5 +134,37 @@ mod tests {
         let mut names = variables(&sample());
         names.dedup();
         assert!(names.contains(&"THE_KEY".to_owned()) && names.contains(&"EXTRA".to_owned()), "{names:?}");
+    }
+
+    #[test]
+    fn every_missing_key_and_program_is_told_once() {
+        let project = tempfile::tempdir().unwrap();
+        let keyed = |key: &str| {
+            format!(r#"{{"kind":"openai","base_url":"https://h/v1","model":"m","api_key_env":"{key}"}}"#)
+        };
+        let command = |program: &str| format!(r#"{{"kind":"command","command":["{program}"]}}"#);
+        let providers = [
+            ("a", keyed("ONE")),
+            ("b", keyed("TWO")),
+            ("c", command("my-agent")),
+            ("d", command("./tool")),
+            ("e", command("sh")),
+            ("f", r#"{"kind":"claude-cli"}"#.to_owned()),
+        ]
+        .map(|(name, text)| (name.to_owned(), serde_json::from_str(&text).unwrap()));
+        let plan = plan(&OrchestrateConfig::default(), &providers.into(), 1).unwrap();
+        let environment = Environment::of([("PATH", "/bin:/usr/bin")], "/");
+        let mut found = faults(&plan, &environment, project.path());
+        found.sort();
+        assert_eq!(
+            found,
+            [
+                "program `./tool` of provider `d` is not there, or is not executable",
+                "program `claude` of provider `f` is not on the PATH",
+                "program `my-agent` of provider `c` is not on the PATH",
+                "provider `a` needs the environment variable `ONE`, which is not set or empty",
+                "provider `b` needs the environment variable `TWO`, which is not set or empty",
+            ]
+        );
     }
 }

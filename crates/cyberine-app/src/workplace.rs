@@ -79,6 +79,25 @@ impl Workplace {
     /// # Errors
     /// Where the configuration is wrong, a provider could not be built, or there is none.
     pub async fn planning(&self) -> Result<Planning, Problem> {
+        let planning = self.planned().await?;
+        team::check(&planning.plan, &self.environment)
+            .map_err(|error| Problem::of(Exit::Configuration, &error))?;
+        Ok(planning)
+    }
+
+    /// Everything that keeps the providers of an orchestration from answering, as far as it shows
+    /// without asking them: a key that is not set, a program that is not there.
+    ///
+    /// # Errors
+    /// Where the configuration is wrong, or there is no provider.
+    pub async fn faults(&self) -> Result<Vec<Problem>, Problem> {
+        let planning = self.planned().await?;
+        let faults = team::faults(&planning.plan, &self.environment, self.project.directory());
+        Ok(faults.into_iter().map(|fault| Problem::new(Exit::Configuration, fault)).collect())
+    }
+
+    /// As [`planning`](Self::planning), whether or not the providers can be built.
+    async fn planned(&self) -> Result<Planning, Problem> {
         let config = self.config()?;
         let roster = roster(&config, &self.environment).await?;
         if roster.providers.is_empty() {
@@ -93,7 +112,6 @@ impl Workplace {
         if !plan.costs_nothing() {
             config.budget.check()?;
         }
-        team::check(&plan, &self.environment).map_err(|error| Problem::of(Exit::Configuration, &error))?;
         Ok(Planning { plan, config, roster })
     }
 

@@ -29,7 +29,9 @@ struct Report {
     found: Found,
     #[serde(skip_serializing_if = "Option::is_none")]
     rebuilt: Option<u64>,
-    runs: u64,
+    /// How many the database holds; unset where it could not be looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runs: Option<u64>,
     settled: Vec<String>,
     findings: Vec<doctor::Finding>,
     problems: Vec<String>,
@@ -75,7 +77,7 @@ impl Report {
             providers: Vec::new(),
             found: Found::default(),
             rebuilt: None,
-            runs: 0,
+            runs: None,
             settled: Vec::new(),
             findings: Vec::new(),
             problems: Vec::new(),
@@ -104,7 +106,10 @@ impl Report {
         if roster.providers.is_empty() && config.untrusted.is_none() {
             return Ok(());
         }
-        workplace.planning().await.map(drop)
+        for problem in workplace.faults().await? {
+            self.note(Err(problem));
+        }
+        Ok(())
     }
 
     async fn look_at_runs(&mut self, args: &Doctor, workplace: &Workplace) -> Result<(), Problem> {
@@ -112,7 +117,9 @@ impl Report {
             let rebuilt =
                 doctor::rebuild(&workplace.store, vec![workplace.project.directory().to_owned()]).await?;
             self.rebuilt = Some(rebuilt.runs);
-            self.problems.extend(rebuilt.skipped);
+            for skipped in rebuilt.skipped {
+                self.note(Err(Problem::new(Exit::Internal, format!("not rebuilt: {skipped}"))));
+            }
         }
         self.settle(workplace).await?;
         let mut checked = doctor::check(&workplace.store).await?;
@@ -124,7 +131,7 @@ impl Report {
             checked = doctor::check(&workplace.store).await?;
         }
         let clean = checked.findings.iter().all(|finding| finding.repaired || finding.kind.is_expected());
-        self.runs = checked.runs;
+        self.runs = Some(checked.runs);
         self.findings = checked.findings;
         if clean {
             return Ok(());
@@ -157,10 +164,13 @@ impl Report {
         for problem in self.problems.iter().filter(|problem| Some(*problem) != told.as_ref()) {
             out.line(format_args!("{}   {}", out.paint(Style::Bad, "problem"), escaped(problem)));
         }
-        let verdict = if self.problems.is_empty() && self.untrusted.is_none() {
-            out.paint(Style::Good, "All is well.")
-        } else {
+        let verdict = if !self.problems.is_empty() || self.untrusted.is_some() {
             String::new()
+        } else if self.providers.is_empty() {
+            "Nothing is broken, but there is nobody to ask: run `cyberine init` to choose providers."
+                .to_owned()
+        } else {
+            out.paint(Style::Good, "All is well.")
         };
         out.line(verdict.trim_end());
     }
@@ -204,7 +214,9 @@ impl Report {
         if let Some(rebuilt) = self.rebuilt {
             out.line(format_args!("rebuilt   {rebuilt} runs from the files in their projects"));
         }
-        out.line(format_args!("runs      {} in the database", self.runs));
+        if let Some(runs) = self.runs {
+            out.line(format_args!("runs      {runs} in the database"));
+        }
         for run in &self.settled {
             out.line(format_args!("settled   {run}: its runner was gone"));
         }

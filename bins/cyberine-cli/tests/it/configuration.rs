@@ -267,3 +267,61 @@ fn a_lost_database_is_rebuilt_from_the_projects() {
     let runs = place.run(&["runs", "remember", "--json"]).json();
     assert_eq!(runs["runs"][0]["runId"], run);
 }
+
+#[test]
+fn a_rebuild_that_leaves_something_out_says_what_and_is_no_success() {
+    let place = Place::with(&shell("a", "cat > /dev/null; echo yes"));
+    let run = |prompt: &str| place.run(&["orchestrate", prompt, "--json"]).json()["runId"].clone();
+    let (lost, _kept) = (run("lost"), run("kept"));
+    let lost = lost.as_str().unwrap();
+    std::fs::write(place.project().join(".local/runs").join(lost).join("events.jsonl"), "").unwrap();
+    for name in ["state.db", "state.db-wal", "state.db-shm"] {
+        let _ = std::fs::remove_file(place.home().join(name));
+    }
+    let said = place.run(&["doctor", "--rebuild"]);
+    assert_eq!(said.code, Some(70), "{said:?}");
+    assert!(said.out.contains("rebuilt   1 runs"), "{said:?}");
+    assert!(said.out.lines().any(|line| line.contains("not rebuilt: ") && line.contains(lost)), "{said:?}");
+    assert!(!said.out.contains("All is well"), "{said:?}");
+}
+
+#[test]
+fn doctor_does_not_call_it_well_where_nobody_can_be_asked() {
+    let place = Place::new();
+    let said = place.run(&["doctor"]);
+    assert_eq!(said.code, Some(0), "nothing is broken: {said:?}");
+    assert!(said.out.contains("nobody to ask") && said.out.contains("cyberine init"), "{said:?}");
+    assert!(!said.out.contains("All is well"), "{said:?}");
+    place.run(&["orchestrate", "x"]).refused(69, &["cyberine init"]);
+}
+
+#[test]
+fn doctor_counts_no_runs_where_the_database_is_lost() {
+    let place = Place::with(&shell("a", "cat > /dev/null; echo yes"));
+    assert_eq!(place.run(&["orchestrate", "x"]).code, Some(0));
+    assert!(place.run(&["doctor"]).out.contains("runs      1 in the database"));
+    for name in ["state.db", "state.db-wal", "state.db-shm"] {
+        let _ = std::fs::remove_file(place.home().join(name));
+    }
+    let said = place.run(&["doctor"]);
+    assert_ne!(said.code, Some(0), "{said:?}");
+    assert!(!said.out.contains("in the database"), "{said:?}");
+    assert!(said.out.contains("--rebuild"), "{said:?}");
+}
+
+#[test]
+fn doctor_names_every_missing_key_and_program() {
+    let keyed = |name: &str, key: &str| {
+        format!(
+            "[providers.{name}]\nkind = \"openai\"\nbase_url = \"https://127.0.0.1:1/v1\"\nmodel = \"m\"\napi_key_env = \"{key}\"\n"
+        )
+    };
+    let agent = "[providers.mine]\nkind = \"command\"\ncommand = [\"my-agent\"]\n";
+    let place = Place::with(&format!("{}{}{agent}", keyed("a", "KEY_ONE"), keyed("b", "KEY_TWO")));
+    let said = place.run(&["doctor"]);
+    assert_eq!(said.code, Some(78), "{said:?}");
+    for named in ["`KEY_ONE`", "`KEY_TWO`", "program `my-agent` of provider `mine` is not on the PATH"] {
+        let lines = said.out.lines().filter(|line| line.starts_with("problem ") && line.contains(named));
+        assert_eq!(lines.count(), 1, "{named}: {said:?}");
+    }
+}
