@@ -253,14 +253,21 @@ impl ProviderConfig {
     /// server's to choose, and what it costs is not told by it.
     #[must_use]
     pub fn billing(&self) -> Billing {
+        // What is scripted is called so where it is said to be free too: neither costs anything.
+        if self.is_scripted() && !self.is_said_to_cost() {
+            return Billing::Scripted;
+        }
         self.configured_billing().unwrap_or_else(|| match self {
-            _ if self.is_scripted() => Billing::Scripted,
             Self::Openai(_) | Self::Anthropic(_) if self.is_on_loopback() => Billing::Free,
             Self::Openai(_) | Self::Anthropic(_) => Billing::Metered,
             Self::ClaudeCli(c) if c.api_key_env.is_some() => Billing::Metered,
             Self::ClaudeCli(_) => Billing::Subscription,
             Self::Command(_) => Billing::Free,
         })
+    }
+
+    fn is_said_to_cost(&self) -> bool {
+        matches!(self.configured_billing(), Some(Billing::Metered | Billing::Subscription))
     }
 
     fn configured_billing(&self) -> Option<Billing> {
@@ -297,7 +304,7 @@ impl ProviderConfig {
             Self::Anthropic(config) => config.prices,
             Self::ClaudeCli(_) | Self::Command(_) => None,
         };
-        let trusts_script = self.configured_billing().is_none() && self.is_on_loopback();
+        let trusts_script = !self.is_said_to_cost() && self.is_on_loopback();
         Tariff { billing: self.billing(), prices, trusts_script }
     }
 

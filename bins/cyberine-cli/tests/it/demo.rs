@@ -38,6 +38,12 @@ fn the_demo_is_one_document_for_programs() {
     let shown = Place::new().run(&["demo", "--json"]).json();
     assert_eq!(shown["provider"], "scripted (no model was called)");
     assert_eq!(shown["run"]["state"], "done");
+    for candidate in shown["run"]["steps"][0]["candidates"].as_array().unwrap() {
+        assert_eq!(
+            candidate["billing"], "scripted",
+            "an answer from a script without its label: {candidate}"
+        );
+    }
     let detail = shown["run"]["detail"].as_str().unwrap();
     assert!(detail.contains("scripted answers, no model was called"), "{detail}");
 }

@@ -138,7 +138,7 @@ fn a_scripted_name_away_from_loopback_says_nothing_about_the_cost() {
 }
 
 #[test]
-fn a_written_billing_goes_before_every_name() {
+fn a_written_price_goes_before_every_name() {
     for mut config in [
         json!({ "kind": "openai", "base_url": "http://127.0.0.1:1/v1", "model": "scripted/demo" }),
         json!({ "kind": "anthropic", "base_url": "http://127.0.0.1:1", "model": "scripted/demo" }),
@@ -147,6 +147,9 @@ fn a_written_billing_goes_before_every_name() {
     ] {
         config["billing"] = json!("metered");
         assert_eq!(billing(config.clone()), Billing::Metered, "{config}");
+        // Both cost nothing, and only one of them says that no model is called.
+        config["billing"] = json!("free");
+        assert_eq!(billing(config.clone()), Billing::Scripted, "{config}");
     }
 }
 

@@ -147,14 +147,14 @@ fn a_message_is_asked_for_and_read() {
 }
 
 #[test]
-fn a_server_that_calls_itself_scripted_is_charged_where_billing_is_written() {
+fn a_server_that_calls_itself_scripted_is_charged_where_it_is_said_to_cost() {
     block_on(async {
         let stream =
             "data: {\"model\":\"scripted/demo\",\"choices\":[]}\n\n".to_owned() + &chat(&["a"]) + CHAT_END;
         for (billing, expected) in [
             (Value::Null, (Some(Usd::ZERO), CostBasis::Scripted)),
             (json!("metered"), (None, CostBasis::Unknown)),
-            (json!("free"), (Some(Usd::ZERO), CostBasis::Included)),
+            (json!("free"), (Some(Usd::ZERO), CostBasis::Scripted)),
         ] {
             let server = Server::streaming(vec![Step::Send(stream.clone().into_bytes())]).await;
             let mut config = openai(&server);
