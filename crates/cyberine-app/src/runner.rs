@@ -5,9 +5,10 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use cyberine_bus::{Channel, NoBus, Sender};
 use cyberine_orchestrator::{Control, ControlSource, Engine, Plan, TickSink};
 use cyberine_run_store::{Claim, ControlReader, RunStore, SqliteRunStore, StoreError, Tick, TickWriter};
-use cyberine_types::{RunId, SystemClock};
+use cyberine_types::{InstanceId, Principal, RunId, SystemClock};
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
@@ -91,6 +92,8 @@ async fn engage(store: &SqliteRunStore, claim: Claim, environment: &Environment)
         store: Arc::new(store.clone()),
         reaper: Arc::new(MarkReaper::OwnTree),
         ticks: ticks.clone(),
+        bus: Arc::new(NoBus),
+        sender: Sender::new(&Principal::local(environment.user()), Channel::Run, InstanceId::random()),
     };
     let control = Box::new(ControlFile(ControlReader::new(store.run_dir(id).await?)));
     let cancel = CancellationToken::new();

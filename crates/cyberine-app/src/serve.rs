@@ -176,7 +176,7 @@ struct Dispatching {
 impl Dispatcher for Dispatching {
     fn dispatch(&self, prompt: String, requested_by: String) -> BoxFuture<'_, Result<Started, String>> {
         Box::pin(async move {
-            let dispatched = self.workplace.dispatch_noting(prompt, requested_by).await;
+            let dispatched = self.workplace.dispatch_noting(RunId::random(), prompt, requested_by).await;
             let (dispatched, untrusted) = dispatched.map_err(|problem| problem.message)?;
             let note = untrusted.map(|untrusted| untrusted.to_string());
             Ok(Started { run: dispatched.run, note })

@@ -3,9 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use cyberine_bus::{Bus, NoBus};
 use cyberine_orchestrator::{DispatchError, DispatchRequest, Dispatched, Plan, Supervisor, plan};
+use cyberine_presence::{NoPresence, Presence};
 use cyberine_run_store::SqliteRunStore;
-use cyberine_types::{SystemClock, Usd};
+use cyberine_types::{InstanceId, RunId, SystemClock, Usd};
 
 use crate::config::{Config, Untrusted};
 use crate::environment::Environment;
@@ -32,6 +34,12 @@ pub struct Workplace {
     pub store: Arc<SqliteRunStore>,
     /// Starts, stops and buries runs.
     pub supervisor: Supervisor,
+    /// The mailboxes of the home.
+    pub bus: Arc<dyn Bus>,
+    /// Who is there.
+    pub presence: Arc<dyn Presence>,
+    /// This process, in what it sends and announces.
+    pub instance: InstanceId,
 }
 
 /// A plan with the configuration it was made of.
@@ -63,7 +71,9 @@ impl Workplace {
         let store = Arc::new(SqliteRunStore::new(home.directory(), Arc::new(SystemClock)));
         let launcher = ProcessLauncher::new(Arc::clone(&environment), home.clone());
         let supervisor = Supervisor::new(store.clone(), Arc::new(launcher), Arc::new(MarkReaper::Leftovers));
-        Self { environment, home, project, store, supervisor }
+        let (bus, presence) = (Arc::new(NoBus), Arc::new(NoPresence));
+        let instance = InstanceId::random();
+        Self { environment, home, project, store, supervisor, bus, presence, instance }
     }
 
     /// The configuration that holds now.
@@ -123,13 +133,14 @@ impl Workplace {
     /// # Cancel safety
     /// As [`Supervisor::dispatch`]: dropping the future takes the request back.
     pub async fn dispatch(&self, prompt: String, requested_by: String) -> Result<Dispatched, Problem> {
-        let (dispatched, _) = self.dispatch_noting(prompt, requested_by).await?;
+        let (dispatched, _) = self.dispatch_noting(RunId::random(), prompt, requested_by).await?;
         Ok(dispatched)
     }
 
     /// As [`dispatch`](Self::dispatch), with the project's configuration where it was not used.
     pub(crate) async fn dispatch_noting(
         &self,
+        run: RunId,
         prompt: String,
         requested_by: String,
     ) -> Result<(Dispatched, Option<Untrusted>), Problem> {
@@ -139,7 +150,8 @@ impl Workplace {
             _ if plan.costs_nothing() => (Usd::ZERO, None),
             budget => (budget.run_usd, budget.daily_usd),
         };
-        let request = DispatchRequest { prompt, cwd: self.cwd()?, requested_by, plan, hold, daily_cap };
+        let cwd = self.cwd()?;
+        let request = DispatchRequest { run, prompt, cwd, requested_by, plan, hold, daily_cap };
         Ok((self.supervisor.dispatch(request).await?, config.untrusted))
     }
 

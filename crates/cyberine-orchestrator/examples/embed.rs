@@ -8,6 +8,7 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cyberine_bus::{Channel, NoBus, Sender};
 use cyberine_orchestrator::{
     DispatchRequest, Engine, InProcessLauncher, NoProcesses, NoTicks, OrchestrateConfig, Plan, Supervisor,
     Team, plan,
@@ -15,7 +16,7 @@ use cyberine_orchestrator::{
 use cyberine_process::ChildEnvironment;
 use cyberine_provider::{ProviderConfig, build};
 use cyberine_run_store::{MemoryRunStore, Run, RunStore};
-use cyberine_types::{SystemClock, Usd};
+use cyberine_types::{InstanceId, Principal, RunId, SystemClock, Usd};
 
 /// Any program can be a provider; real ones are `openai`, `anthropic` and `claude-cli`.
 fn program(answer: &str) -> Result<ProviderConfig, serde_json::Error> {
@@ -41,11 +42,18 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let store: Arc<dyn RunStore> = Arc::new(MemoryRunStore::new(Arc::new(SystemClock)));
     let environment = ChildEnvironment::allowed(std::env::vars_os());
     let reaper = Arc::new(NoProcesses);
-    let engine = Engine { store: Arc::clone(&store), reaper: reaper.clone(), ticks: Arc::new(NoTicks) };
+    let engine = Engine {
+        store: Arc::clone(&store),
+        reaper: reaper.clone(),
+        ticks: Arc::new(NoTicks),
+        bus: Arc::new(NoBus),
+        sender: Sender::new(&Principal::local("u"), Channel::Run, InstanceId::random()),
+    };
     let launcher = InProcessLauncher::new(engine, move |plan| team(plan, &environment));
     let supervisor = Supervisor::new(Arc::clone(&store), launcher.clone(), reaper);
 
     let request = DispatchRequest {
+        run: RunId::random(),
         prompt: "What is six times seven?".to_owned(),
         cwd: std::env::current_dir()?.display().to_string(),
         requested_by: "embed@1".to_owned(),

@@ -5,6 +5,7 @@ mod shell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use cyberine_bus::{Bus, Sender};
 use cyberine_run_store::{Claim, RunState, RunStore, StoreError};
 use cyberine_types::RunId;
 use tokio_util::sync::CancellationToken;
@@ -25,6 +26,10 @@ pub struct Engine {
     pub reaper: Arc<dyn Reaper>,
     /// Where fast news goes.
     pub ticks: Arc<dyn TickSink>,
+    /// Where guidance for the run comes in, and news of it goes out.
+    pub bus: Arc<dyn Bus>,
+    /// Who publishes that news.
+    pub sender: Sender,
 }
 
 /// A run that could not be carried to a settlement of its own.

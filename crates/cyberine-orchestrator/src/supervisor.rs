@@ -84,6 +84,8 @@ impl Work {
 /// An orchestration that somebody wants.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DispatchRequest {
+    /// The run's id, drawn by who asks: [`RunId::random`].
+    pub run: RunId,
     /// The prompt.
     pub prompt: String,
     /// The project's directory, absolute and canonical.

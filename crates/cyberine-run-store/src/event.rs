@@ -1,6 +1,6 @@
 //! What can happen to a run: the events its log is made of.
 
-use cyberine_types::{Billing, Timestamp, Usage, Usd};
+use cyberine_types::{Billing, MessageId, RunId, Timestamp, Usage, Usd};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -137,12 +137,41 @@ pub enum RunEvent {
         /// Why, where they said.
         reason: Option<String>,
     },
+    /// Somebody guides the run: the text is put before the judges, as data.
+    Steered {
+        /// The message's id on the bus.
+        message: MessageId,
+        /// Who, as claimed: `human u`, `mcp name@version`.
+        from: String,
+        /// The text; at most 4,000 characters.
+        text: String,
+    },
+    /// The run waits for a decision before it goes on.
+    ApprovalRequested {
+        /// The step that waits.
+        step: String,
+        /// When the waiting ends.
+        expires_at: Timestamp,
+        /// What is taken for decided then.
+        on_expiry: Choice,
+    },
+    /// The run goes on after a decision, or the want of one.
+    Resumed {
+        /// Who decided, or `expiry`.
+        by: String,
+    },
+    /// Somebody decided on the run, or on one of its steps. The one event that may follow
+    /// `Settled`: it changes what is known of the run, and not how it stands.
+    Decided {
+        /// The decision.
+        decision: OperatorDecision,
+    },
     /// A control was given that the engine does not understand.
     ControlIgnored {
         /// What was wrong with it.
         detail: String,
     },
-    /// The run is over. Always the last event.
+    /// The run is over. Nothing follows but decisions.
     Settled {
         /// `done`, `error` or `cancelled`.
         state: RunState,
@@ -153,6 +182,47 @@ pub enum RunEvent {
         /// What is left of what the run started.
         processes: ProcessCount,
     },
+}
+
+/// What somebody decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Choice {
+    /// Go on; or: this is good.
+    Approve,
+    /// Stop; or: this is not good.
+    Reject,
+}
+
+impl Choice {
+    /// The choice's name on the wire.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Approve => "approve",
+            Self::Reject => "reject",
+        }
+    }
+}
+
+/// A decision on a run or on one of its steps. There is one per target: the first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OperatorDecision {
+    /// What was decided.
+    pub decision: Choice,
+    /// The run.
+    pub run_id: RunId,
+    /// The step; none for the whole run.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub step_id: Option<String>,
+    /// Why; at most 4,000 characters.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub comment: Option<String>,
+    /// Who, as they call themselves: `name@version`, `human u`. Attribution, never authority.
+    pub decided_by: String,
+    /// When.
+    pub decided_at: Timestamp,
 }
 
 /// How a run stands.

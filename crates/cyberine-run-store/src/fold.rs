@@ -4,7 +4,7 @@ use cyberine_types::{RunId, Usage, is_blank};
 
 use crate::charge::{bounded, bounded_use, total};
 use crate::event::{Event, RunEvent, RunState, Verdict, VerdictOutcome};
-use crate::run::{Candidate, CandidateError, JudgeCall, Run, Step};
+use crate::run::{Awaiting, Candidate, CandidateError, JudgeCall, Run, Steer, Step};
 
 /// How many characters of a text a preview keeps.
 pub const PREVIEW_CHARS: usize = 200;
@@ -91,6 +91,9 @@ pub fn begin(id: RunId, first: &Event) -> Result<Run, FoldError> {
         reserved: bounded(*reserved),
         processes: None,
         cancel_requested_by: None,
+        awaiting: None,
+        decisions: Vec::new(),
+        steers: Vec::new(),
         spec: spec.clone(),
         next_seq: 2,
     })
@@ -104,16 +107,16 @@ pub fn apply(run: &mut Run, event: &Event) -> Result<(), FoldError> {
     if event.seq != run.next_seq {
         return Err(FoldError::Gap { expected: run.next_seq, found: event.seq });
     }
-    if run.state.is_terminal() {
+    if run.state.is_terminal() && !matches!(event.body, RunEvent::Decided { .. }) {
         return Err(FoldError::Over);
     }
-    change(run, &event.body)?;
+    change(run, event)?;
     run.next_seq += 1;
     run.updated_at = event.at;
     Ok(())
 }
 
-fn change(run: &mut Run, event: &RunEvent) -> Result<(), FoldError> {
+fn change(run: &mut Run, Event { body: event, at, .. }: &Event) -> Result<(), FoldError> {
     match event {
         RunEvent::Admitted { .. } => return Err(FoldError::MisplacedAdmission),
         RunEvent::Started { pid } => {
@@ -134,6 +137,29 @@ fn change(run: &mut Run, event: &RunEvent) -> Result<(), FoldError> {
             run.cancel_requested_by.get_or_insert_with(|| by.clone());
             run.detail = format!("asked to stop by {by}");
         }
+        RunEvent::Steered { message, from, text } => {
+            let (from, text) = (from.clone(), text.clone());
+            run.steers.push(Steer { message: *message, from, text, at: *at });
+        }
+        RunEvent::ApprovalRequested { step, expires_at, on_expiry } => {
+            running_step(run, step)?;
+            run.state = RunState::Suspended;
+            let (step, expires_at, on_expiry) = (step.clone(), *expires_at, *on_expiry);
+            run.detail = format!("waits until {expires_at} for an approval, then: {}", on_expiry.name());
+            run.awaiting = Some(Awaiting { step, expires_at, on_expiry });
+        }
+        RunEvent::Resumed { .. } => {
+            run.state = RunState::Running;
+            run.awaiting = None;
+            run.detail = progress(run);
+        }
+        RunEvent::Decided { decision } => {
+            if run.decisions.iter().any(|known| known.step_id == decision.step_id) {
+                let id = decision.step_id.clone().unwrap_or_else(|| "the run".to_owned());
+                return Err(FoldError::Duplicate { what: "decision", id });
+            }
+            run.decisions.push(decision.clone());
+        }
         RunEvent::ControlIgnored { .. } => {}
         RunEvent::Settled { state, detail, reason, processes } => {
             if !state.is_terminal() {
@@ -141,6 +167,7 @@ fn change(run: &mut Run, event: &RunEvent) -> Result<(), FoldError> {
             }
             settle(run, *state, detail, reason.as_deref());
             run.processes = Some(*processes);
+            run.awaiting = None;
         }
     }
     Ok(())

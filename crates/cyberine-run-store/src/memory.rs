@@ -14,7 +14,8 @@ use crate::error::StoreError;
 use crate::event::{Event, RunEvent};
 use crate::fold::{self, preview};
 use crate::port::{
-    CancelOutcome, Cursor, DayTotals, Ledger, NewRun, Registry, Reserve, RunStore, RunSummary,
+    CancelOutcome, Cursor, DayTotals, DecideOutcome, Ledger, NewRun, Registry, Reserve, RunStore, RunSummary,
+    Wish,
 };
 use crate::run::Run;
 use crate::sqlite::write::{check_cap, first_event};
@@ -132,6 +133,21 @@ impl MemoryRunStore {
                 entry.extend(at, vec![RunEvent::CancelRequested { by, reason }])?;
             }
             Ok(CancelOutcome::Requested)
+        });
+        self.tell();
+        outcome
+    }
+
+    fn decide_now(&self, id: RunId, wish: Wish) -> Result<DecideOutcome, StoreError> {
+        let at = self.inner.clock.now();
+        let outcome = self.with(|runs| {
+            let Some(entry) = runs.entry(id) else { return Ok(DecideOutcome::NotFound) };
+            let decision = match entry.run.decide(wish, at) {
+                Ok(decision) => decision,
+                Err(outcome) => return Ok(outcome),
+            };
+            entry.extend(at, vec![RunEvent::Decided { decision: decision.clone() }])?;
+            Ok(DecideOutcome::Recorded(decision))
         });
         self.tell();
         outcome
@@ -259,6 +275,10 @@ impl RunStore for MemoryRunStore {
         reason: Option<String>,
     ) -> BoxFuture<'_, Result<CancelOutcome, StoreError>> {
         Box::pin(async move { self.request_cancel_now(id, by, reason) })
+    }
+
+    fn decide(&self, id: RunId, wish: Wish) -> BoxFuture<'_, Result<DecideOutcome, StoreError>> {
+        Box::pin(async move { self.decide_now(id, wish) })
     }
 
     fn changed(&self, id: RunId, after: u64, timeout: Duration) -> BoxFuture<'_, ()> {

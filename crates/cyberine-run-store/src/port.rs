@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::claim::Claim;
 use crate::error::StoreError;
-use crate::event::{Event, RunEvent, RunState};
+use crate::event::{Choice, Event, OperatorDecision, RunEvent, RunState};
 use crate::run::Run;
 
 /// A run that somebody wants.
@@ -85,6 +85,10 @@ pub trait RunStore: Send + Sync {
         reason: Option<String>,
     ) -> BoxFuture<'_, Result<CancelOutcome, StoreError>>;
 
+    /// Records what somebody decided on the run or one of its steps, whether or not the run is
+    /// over. Of several decisions on one target the first stands.
+    fn decide(&self, id: RunId, wish: Wish) -> BoxFuture<'_, Result<DecideOutcome, StoreError>>;
+
     /// Returns once the run may have changed since its event `after` was its last, or after
     /// `timeout`. A hint: the caller looks again in either case.
     fn changed(&self, id: RunId, after: u64, timeout: std::time::Duration) -> BoxFuture<'_, ()>;
@@ -99,6 +103,74 @@ pub enum CancelOutcome {
     AlreadyFinished(RunState),
     /// There is no such run.
     NotFound,
+}
+
+/// A decision somebody wants recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wish {
+    /// What is decided.
+    pub choice: Choice,
+    /// The step; `None` for the whole run.
+    pub step: Option<String>,
+    /// Why.
+    pub comment: Option<String>,
+    /// Who decides, as they call themselves.
+    pub by: String,
+}
+
+/// What became of a decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DecideOutcome {
+    /// It is recorded.
+    Recorded(OperatorDecision),
+    /// This decision on the same target was recorded before, and stands.
+    Standing(OperatorDecision),
+    /// The run has no such step.
+    UnknownStep {
+        /// The steps it has.
+        known: Vec<String>,
+    },
+    /// There is no such run.
+    NotFound,
+}
+
+/// What became of calls that carried a key: the second call with a key gets the first one's
+/// result. Durable, and shared by all processes of a home.
+pub trait Idempotency: Send + Sync {
+    /// Opens the key, or finds what became of it. `draft` is what the caller would name its work
+    /// by (a run's id, a message's id), should the key be new.
+    fn begin(&self, key: IdempotencyKey, draft: String) -> BoxFuture<'_, Result<Begun, StoreError>>;
+
+    /// Records the result of the work the key was opened for. The first result stands.
+    fn finish(&self, key: IdempotencyKey, result: Value) -> BoxFuture<'_, Result<(), StoreError>>;
+}
+
+/// A key of a caller's choice, and what it was given for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct IdempotencyKey {
+    /// Within what the key is unique: the principal and the project.
+    pub scope: String,
+    /// The key, as given.
+    pub key: String,
+    /// A digest of the operation's name and all its other arguments.
+    pub fingerprint: String,
+}
+
+/// How a key stands.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Begun {
+    /// It is new: do the work, under `draft`.
+    Fresh,
+    /// It was opened before, and its work has no result yet: another call is at it, or was cut off.
+    /// Do the work under this earlier draft, after a look whether it is done.
+    Unfinished {
+        /// What the work is named by.
+        draft: String,
+    },
+    /// Its work has this result.
+    Finished(Value),
+    /// It was given for something else.
+    Conflict,
 }
 
 /// All runs of a home, across its projects.

@@ -1,10 +1,11 @@
 //! A run as its events make it: the fold, and the view that is written to `run.json`.
 
-use cyberine_types::{Billing, RunId, Timestamp, Usage, Usd};
+use cyberine_types::{Billing, MessageId, RunId, Timestamp, Usage, Usd};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::event::{ProcessCount, RunState, Verdict};
+use crate::event::{Choice, OperatorDecision, ProcessCount, RunState, Verdict};
+use crate::port::{DecideOutcome, Wish};
 
 /// A run, folded from its events. This is what `run.json` holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,10 +48,45 @@ pub struct Run {
     /// Set as soon as somebody asked for it to stop.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cancel_requested_by: Option<String>,
+    /// What the run waits for, while it is suspended.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub awaiting: Option<Awaiting>,
+    /// What was decided on it and its steps, in that order.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub decisions: Vec<OperatorDecision>,
+    /// Who guided it, and with what, in that order.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub steers: Vec<Steer>,
     /// What the engine was told to do.
     pub spec: Value,
     /// The sequence number the next event will have.
     pub next_seq: u64,
+}
+
+/// What a suspended run waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Awaiting {
+    /// The step that waits for a decision.
+    pub step: String,
+    /// When the waiting ends.
+    pub expires_at: Timestamp,
+    /// What is taken for decided then.
+    pub on_expiry: Choice,
+}
+
+/// A word of guidance that reached a run while it ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Steer {
+    /// The message's id on the bus.
+    pub message: MessageId,
+    /// Who, as claimed.
+    pub from: String,
+    /// The text.
+    pub text: String,
+    /// When the run took it in.
+    pub at: Timestamp,
 }
 
 /// One step of a run.
@@ -152,5 +188,27 @@ impl Run {
     #[must_use]
     pub fn winner(&self) -> Option<&Candidate> {
         self.steps.iter().rev().find_map(Step::winner)
+    }
+
+    /// The decision on the whole run, else the latest on one of its steps.
+    #[must_use]
+    pub fn decision(&self) -> Option<&OperatorDecision> {
+        self.decisions.iter().find(|decision| decision.step_id.is_none()).or(self.decisions.last())
+    }
+
+    /// The decision `wish` makes on this run; or why none is made.
+    pub(crate) fn decide(&self, wish: Wish, at: Timestamp) -> Result<OperatorDecision, DecideOutcome> {
+        let Wish { choice, step, comment, by } = wish;
+        if let Some(step) = &step
+            && self.steps.iter().all(|known| known.id != *step)
+        {
+            let known = self.steps.iter().map(|step| step.id.clone()).collect();
+            return Err(DecideOutcome::UnknownStep { known });
+        }
+        if let Some(standing) = self.decisions.iter().find(|known| known.step_id == step) {
+            return Err(DecideOutcome::Standing(standing.clone()));
+        }
+        let (run_id, decided_by, decided_at) = (self.run_id, by, at);
+        Ok(OperatorDecision { decision: choice, run_id, step_id: step, comment, decided_by, decided_at })
     }
 }

@@ -14,7 +14,7 @@ use crate::error::{StoreError, chain};
 use crate::event::{Event, RunEvent};
 use crate::fold;
 use crate::home::Home;
-use crate::port::{CancelOutcome, NewRun, Reserve};
+use crate::port::{CancelOutcome, DecideOutcome, NewRun, Reserve, Wish};
 use crate::projection::{self, Projector, RunDir};
 use crate::run::Run;
 
@@ -217,6 +217,16 @@ impl Inner {
         let at = self.clock.now();
         let outcome = self.database.write(|conn| write::request_cancel(conn, at, id, by, reason))?;
         if outcome == CancelOutcome::Requested {
+            home.tell(id);
+        }
+        Ok(outcome)
+    }
+
+    fn decide(&self, id: RunId, wish: Wish) -> Result<DecideOutcome, StoreError> {
+        let home = self.database.home()?;
+        let at = self.clock.now();
+        let outcome = self.database.write(|conn| write::decide(conn, at, id, wish))?;
+        if matches!(outcome, DecideOutcome::Recorded(_)) {
             home.tell(id);
         }
         Ok(outcome)

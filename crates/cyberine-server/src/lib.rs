@@ -72,7 +72,7 @@ pub use background::Background;
 pub use gate::Gate;
 pub use progress::{OutlivesReply, Progress, ProgressSink, ProgressUpdate};
 pub use resource_set::{
-    Resource, ResourceContents, ResourceError, ResourcePage, ResourceSet, ResourceTemplate,
+    Resource, ResourceContents, ResourceError, ResourcePage, ResourceSet, ResourceTemplate, ResourceWatch,
 };
 pub use seal::{RandomError, SealKey};
 pub use serve::Ended;

@@ -18,6 +18,34 @@ pub trait ResourceSet: Send + Sync {
 
     /// The contents of one resource.
     fn read(&self, caller: Caller, uri: String) -> BoxFuture<'_, Result<ResourceContents, ResourceError>>;
+
+    /// Whether changes of a resource can be followed.
+    fn is_watchable(&self) -> bool {
+        false
+    }
+
+    /// Follows one resource. What [`read`](Self::read) refuses, this refuses too.
+    fn watch(
+        &self,
+        caller: Caller,
+        uri: String,
+    ) -> BoxFuture<'_, Result<Box<dyn ResourceWatch>, ResourceError>> {
+        let _ = caller;
+        Box::pin(std::future::ready(Err(ResourceError::NotFound { uri })))
+    }
+}
+
+/// One resource that is followed.
+pub trait ResourceWatch: Send {
+    /// Its URI, without any token: what notifications name.
+    fn uri(&self) -> &str;
+
+    /// Resolves when the resource has changed since the last time it resolved, or since the watch
+    /// began. Several changes may count as one; none is left out.
+    ///
+    /// # Cancel safety
+    /// Dropped before it resolves, no change is lost.
+    fn changed(&mut self) -> BoxFuture<'_, ()>;
 }
 
 /// A family of resources.

@@ -4,70 +4,87 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// Names one run, across projects and machines. A random (version 4) UUID: knowing one proves
-/// nothing about the caller.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct RunId(Uuid);
+/// Defines an id that is a random (version 4) UUID, and the error of a text that is none.
+macro_rules! uuid_id {
+    ($(#[$doc:meta])* $id:ident, $error:ident, $what:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $id(Uuid);
 
-impl RunId {
-    /// Draws a fresh id from the operating system's random source.
-    #[must_use]
-    pub fn random() -> Self {
-        Self(Uuid::new_v4())
-    }
+        impl $id {
+            /// Draws a fresh id from the operating system's random source.
+            #[must_use]
+            pub fn random() -> Self {
+                Self(Uuid::new_v4())
+            }
 
-    /// The first eight hexadecimal digits, for people and file names.
-    #[must_use]
-    pub fn short(&self) -> String {
-        let mut text = self.0.simple().to_string();
-        text.truncate(8);
-        text
-    }
-}
-
-/// The text given is not the hyphenated, lower- or upper-case form of a UUID.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a run id is a UUID such as `5b1e7c0a-8f0b-4a55-9d1b-2a4b7b7d0c11`")]
-pub struct ParseRunIdError;
-
-impl FromStr for RunId {
-    type Err = ParseRunIdError;
-
-    /// Accepts only the 36-character hyphenated form, so that one run has one spelling
-    /// (letter case aside) in paths, URIs and arguments.
-    fn from_str(text: &str) -> Result<Self, ParseRunIdError> {
-        if text.len() != 36 {
-            return Err(ParseRunIdError);
+            /// The first eight hexadecimal digits, for people and file names.
+            #[must_use]
+            pub fn short(&self) -> String {
+                let mut text = self.0.simple().to_string();
+                text.truncate(8);
+                text
+            }
         }
-        Uuid::try_parse(text).map(Self).map_err(|_| ParseRunIdError)
-    }
+
+        /// The text given is not the hyphenated, lower- or upper-case form of a UUID.
+        #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+        #[error("a {} is a UUID such as `5b1e7c0a-8f0b-4a55-9d1b-2a4b7b7d0c11`", $what)]
+        pub struct $error;
+
+        impl FromStr for $id {
+            type Err = $error;
+
+            /// Accepts only the 36-character hyphenated form, so that one id has one spelling
+            /// (letter case aside) in paths, URIs and arguments.
+            fn from_str(text: &str) -> Result<Self, $error> {
+                if text.len() != 36 {
+                    return Err($error);
+                }
+                Uuid::try_parse(text).map(Self).map_err(|_| $error)
+            }
+        }
+
+        impl TryFrom<String> for $id {
+            type Error = $error;
+
+            fn try_from(text: String) -> Result<Self, $error> {
+                text.parse()
+            }
+        }
+
+        impl From<$id> for String {
+            fn from(id: $id) -> Self {
+                id.to_string()
+            }
+        }
+
+        impl fmt::Display for $id {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.hyphenated().fmt(out)
+            }
+        }
+
+        impl fmt::Debug for $id {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(out, concat!(stringify!($id), "({})"), self)
+            }
+        }
+    };
 }
 
-impl TryFrom<String> for RunId {
-    type Error = ParseRunIdError;
-
-    fn try_from(text: String) -> Result<Self, ParseRunIdError> {
-        text.parse()
-    }
+uuid_id! {
+    /// Names one run, across projects and machines. Knowing one proves nothing about the caller.
+    RunId, ParseRunIdError, "run id"
 }
-
-impl From<RunId> for String {
-    fn from(id: RunId) -> Self {
-        id.to_string()
-    }
+uuid_id! {
+    /// Names one message on the bus. Two messages with one id are one message, delivered twice.
+    MessageId, ParseMessageIdError, "message id"
 }
-
-impl fmt::Display for RunId {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.hyphenated().fmt(out)
-    }
-}
-
-impl fmt::Debug for RunId {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "RunId({self})")
-    }
+uuid_id! {
+    /// Names one process of ours for as long as it lives: what it announces and what it sends.
+    InstanceId, ParseInstanceIdError, "process id of Cyberine's"
 }
 
 #[cfg(test)]

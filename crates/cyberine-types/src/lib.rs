@@ -24,7 +24,7 @@ mod visible;
 
 pub use caller::{Caller, ClientInfo, Principal};
 pub use clock::{Clock, ManualClock, SystemClock, Timestamp, UtcDay};
-pub use id::{ParseRunIdError, RunId};
+pub use id::{InstanceId, MessageId, ParseInstanceIdError, ParseMessageIdError, ParseRunIdError, RunId};
 pub use money::Usd;
 pub use secret::Secret;
 pub use usage::{Billing, CostBasis, Usage};

@@ -62,6 +62,9 @@ fn run(task: &str, candidates: Vec<Candidate>) -> Run {
         reserved: cyberine_types::Usd::ZERO,
         processes: None,
         cancel_requested_by: None,
+        awaiting: None,
+        decisions: Vec::new(),
+        steers: Vec::new(),
         spec: Value::Null,
         next_seq: 9,
     }

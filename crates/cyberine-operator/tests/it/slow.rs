@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use cyberine_run_store::{
-    CancelOutcome, Claim, Event, MemoryRunStore, NewRun, Reserve, Run, RunEvent, RunStore, StoreError,
+    CancelOutcome, Claim, DecideOutcome, Event, MemoryRunStore, NewRun, Reserve, Run, RunEvent, RunStore,
+    StoreError, Wish,
 };
 use cyberine_types::RunId;
 use futures_util::future::BoxFuture;
@@ -64,6 +65,10 @@ impl RunStore for Slow {
         reason: Option<String>,
     ) -> BoxFuture<'_, Result<CancelOutcome, StoreError>> {
         self.after_others(self.store.request_cancel(id, by, reason))
+    }
+
+    fn decide(&self, id: RunId, wish: Wish) -> BoxFuture<'_, Result<DecideOutcome, StoreError>> {
+        self.store.decide(id, wish)
     }
 
     fn changed(&self, id: RunId, after: u64, timeout: Duration) -> BoxFuture<'_, ()> {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use cyberine_bus::{Channel, NoBus, Sender};
 use cyberine_operator::{
     DirectoryProject, Dispatcher, LazyServices, OperatorTools, RunResources, Services, Started, TickFeed,
     TickSource,
@@ -20,7 +21,7 @@ use cyberine_run_store::{MemoryRunStore, Run, RunStore, Tick};
 use cyberine_server::{
     Background, Call, Outcome, OutlivesReply, Progress, ProgressSink, ProgressUpdate, ToolResult, ToolSet,
 };
-use cyberine_types::{Billing, Caller, ClientInfo, Principal, RunId, SystemClock, Usd};
+use cyberine_types::{Billing, Caller, ClientInfo, InstanceId, Principal, RunId, SystemClock, Usd};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, StreamExt as _};
 use serde_json::{Map, Value, json};
@@ -100,6 +101,7 @@ impl Dispatcher for Desk {
     fn dispatch(&self, prompt: String, requested_by: String) -> BoxFuture<'_, Result<Started, String>> {
         Box::pin(async move {
             let request = DispatchRequest {
+                run: RunId::random(),
                 prompt,
                 cwd: self.cwd.clone(),
                 requested_by,
@@ -144,6 +146,8 @@ impl Stage {
             store: Arc::new(store.clone()),
             reaper: Arc::new(NoProcesses),
             ticks: Arc::new(ticks.clone()),
+            bus: Arc::new(NoBus),
+            sender: Sender::new(&Principal::local("test"), Channel::Run, InstanceId::random()),
         };
         let launcher = InProcessLauncher::new(engine, move |_| team.clone());
         let turns = Arc::default();

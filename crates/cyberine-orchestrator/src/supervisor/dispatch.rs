@@ -78,8 +78,8 @@ impl Supervisor {
         request: DispatchRequest,
         reply: &oneshot::Sender<Reply>,
     ) -> Result<Option<Dispatched>, DispatchError> {
-        let DispatchRequest { prompt, cwd, requested_by, plan, hold, daily_cap } = request;
-        let (run, spec) = (RunId::random(), plan.to_spec()?);
+        let DispatchRequest { run, prompt, cwd, requested_by, plan, hold, daily_cap } = request;
+        let spec = plan.to_spec()?;
         let by = requested_by.clone();
         let new = NewRun { id: run, workflow: WORKFLOW.to_owned(), prompt, cwd, requested_by, spec };
         let claim = self.admit(new, Reserve { amount: hold, daily_cap }).await?;

@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use cyberine_bus::{Channel, NoBus, Sender};
 use cyberine_orchestrator::{Engine, JudgeKind, NoControls, NoProcesses, Plan, Planned, Team, TickSink};
 use cyberine_provider::{
     Capabilities, Limits, Provider, ProviderConfig, ProviderInfo, Role, StopReason, Turn, TurnError,
     TurnEvent,
 };
 use cyberine_run_store::{Claim, MemoryRunStore, NewRun, Reserve, Run, RunStore, Tick};
-use cyberine_types::{Billing, CostBasis, RunId, SystemClock, Usage, Usd};
+use cyberine_types::{Billing, CostBasis, InstanceId, Principal, RunId, SystemClock, Usage, Usd};
 use futures_util::stream::{self, BoxStream, StreamExt as _};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -194,6 +195,8 @@ impl Stage {
             store: Arc::new(self.store.clone()),
             reaper: Arc::new(NoProcesses),
             ticks: self.heard.clone(),
+            bus: Arc::new(NoBus),
+            sender: Sender::new(&Principal::local("test"), Channel::Run, InstanceId::random()),
         }
     }
 

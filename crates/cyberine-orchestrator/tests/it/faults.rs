@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use cyberine_orchestrator::{EngineError, NoControls};
 use cyberine_run_store::{
-    CancelOutcome, Claim, Event, NewRun, Reserve, Run, RunEvent, RunState, RunStore, StoreError,
+    CancelOutcome, Claim, DecideOutcome, Event, NewRun, Reserve, Run, RunEvent, RunState, RunStore,
+    StoreError, Wish,
 };
 use cyberine_types::RunId;
 use futures_util::future::BoxFuture;
@@ -52,6 +53,10 @@ impl<S: RunStore> RunStore for Breaking<S> {
 
     fn events(&self, id: RunId, after: u64) -> BoxFuture<'_, Result<Vec<Event>, StoreError>> {
         self.inner.events(id, after)
+    }
+
+    fn decide(&self, id: RunId, wish: Wish) -> BoxFuture<'_, Result<DecideOutcome, StoreError>> {
+        self.inner.decide(id, wish)
     }
 
     fn adopt(&self, id: RunId) -> BoxFuture<'_, Result<Option<Claim>, StoreError>> {

@@ -5,7 +5,7 @@ use cyberine_orchestrator::{
     Supervisor,
 };
 use cyberine_run_store::{CancelOutcome, Claim, Ledger, RunEvent, RunState, RunStore, StoreError};
-use cyberine_types::{Billing, Clock, SystemClock, Usd};
+use cyberine_types::{Billing, Clock, RunId, SystemClock, Usd};
 use futures_util::future::BoxFuture;
 use tokio::sync::Notify;
 
@@ -22,6 +22,7 @@ fn in_process(stage: &Stage) -> Arc<InProcessLauncher> {
 
 fn request(plan: &Plan) -> DispatchRequest {
     DispatchRequest {
+        run: RunId::random(),
         prompt: "what is it?".into(),
         cwd: "/project".into(),
         requested_by: "test@1".into(),

@@ -20,6 +20,7 @@ const UNANSWERED: &str = "the request was cancelled before its reply";
 
 fn request(plan: &Plan, cwd: &str) -> DispatchRequest {
     DispatchRequest {
+        run: RunId::random(),
         prompt: "what is it?".into(),
         cwd: cwd.into(),
         requested_by: "test@1".into(),

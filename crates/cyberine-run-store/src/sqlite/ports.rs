@@ -12,7 +12,8 @@ use crate::error::StoreError;
 use crate::event::{Event, RunEvent};
 use crate::home::Home;
 use crate::port::{
-    CancelOutcome, Cursor, DayTotals, Ledger, NewRun, Registry, Reserve, RunStore, RunSummary,
+    CancelOutcome, Cursor, DayTotals, DecideOutcome, Ledger, NewRun, Registry, Reserve, RunStore, RunSummary,
+    Wish,
 };
 use crate::run::Run;
 
@@ -58,6 +59,10 @@ impl RunStore for SqliteRunStore {
         reason: Option<String>,
     ) -> BoxFuture<'_, Result<CancelOutcome, StoreError>> {
         Box::pin(self.blocking(move |inner| inner.request_cancel(id, by, reason)))
+    }
+
+    fn decide(&self, id: RunId, wish: Wish) -> BoxFuture<'_, Result<DecideOutcome, StoreError>> {
+        Box::pin(self.blocking(move |inner| inner.decide(id, wish)))
     }
 
     fn changed(&self, id: RunId, after: u64, timeout: Duration) -> BoxFuture<'_, ()> {

@@ -9,7 +9,7 @@ use crate::charge;
 use crate::error::StoreError;
 use crate::event::{Event, RunEvent};
 use crate::fold::{self, preview};
-use crate::port::{CancelOutcome, DayTotals, NewRun, Reserve};
+use crate::port::{CancelOutcome, DayTotals, DecideOutcome, NewRun, Reserve, Wish};
 use crate::run::Run;
 
 /// A project directory and which one it was.
@@ -245,6 +245,25 @@ pub(crate) fn request_cancel(
         tx.commit().map_err(database("commit a request to stop"))?;
     }
     Ok(CancelOutcome::Requested)
+}
+
+pub(crate) fn decide(
+    conn: &mut Connection,
+    at: Timestamp,
+    id: RunId,
+    wish: Wish,
+) -> Result<DecideOutcome, StoreError> {
+    let tx = begin(conn)?;
+    let Some(row) = read::row(&tx, id)? else { return Ok(DecideOutcome::NotFound) };
+    let run = read::run_of(&tx, &row, None)?;
+    let decision = match run.decide(wish, at) {
+        Ok(decision) => decision,
+        Err(outcome) => return Ok(outcome),
+    };
+    let event = RunEvent::Decided { decision: decision.clone() };
+    extend(&tx, &row, at, Some(run), vec![event])?;
+    tx.commit().map_err(database("commit a decision"))?;
+    Ok(DecideOutcome::Recorded(decision))
 }
 
 fn present(tx: &Transaction<'_>, id: RunId) -> Result<Row, StoreError> {

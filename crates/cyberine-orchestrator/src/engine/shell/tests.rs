@@ -2,9 +2,10 @@ use super::*;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use cyberine_bus::{Channel, Sender};
 use cyberine_provider::{Capabilities, ProviderConfig, TurnEvent};
 use cyberine_run_store::{MemoryRunStore, NewRun, Reserve};
-use cyberine_types::{Billing, SystemClock, Usd};
+use cyberine_types::{Billing, InstanceId, Principal, SystemClock, Usd};
 use futures_util::stream::{self, BoxStream};
 
 use crate::config::OrchestrateConfig;
@@ -55,7 +56,13 @@ async fn a_turn_that_does_not_end_when_told_is_dropped_and_the_run_settles() {
     };
     let claim = store.admit(new, Reserve { amount: Usd::ZERO, daily_cap: None }).await.unwrap();
     let id = claim.run();
-    let engine = Engine { store: store.clone(), reaper: Arc::new(NoProcesses), ticks: Arc::new(NoTicks) };
+    let engine = Engine {
+        store: store.clone(),
+        reaper: Arc::new(NoProcesses),
+        ticks: Arc::new(NoTicks),
+        bus: Arc::new(cyberine_bus::NoBus),
+        sender: Sender::new(&Principal::local("u"), Channel::Run, InstanceId::random()),
+    };
     let order = Order { task: "p".to_owned(), cwd: PathBuf::from("/"), begun: false };
     let mut shell = Shell::new(&engine, claim, &plan, team, order);
     shell.grace = Duration::from_millis(20);
