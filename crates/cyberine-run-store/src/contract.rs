@@ -11,8 +11,9 @@ use serde_json::json;
 
 use crate::claim::Claim;
 use crate::event::{ProcessCount, RunEvent, RunState, Verdict, VerdictOutcome};
-use crate::port::{Ledger, NewRun, Registry, Reserve, RunStore};
+use crate::port::{Idempotency, Ledger, NewRun, Registry, Reserve, RunStore};
 
+mod keys;
 mod lifecycle;
 mod listing;
 mod money;
@@ -35,13 +36,13 @@ type Check<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 ///
 /// # Panics
 /// Where the implementation breaks the contract.
-pub async fn every_check<S: RunStore + Registry + Ledger>(make: impl Fn() -> Subject<S>) {
+pub async fn every_check<S: RunStore + Registry + Ledger + Idempotency>(make: impl Fn() -> Subject<S>) {
     for check in checks::<S>() {
         check(&make()).await;
     }
 }
 
-fn checks<S: RunStore + Registry + Ledger>() -> Vec<for<'a> fn(&'a Subject<S>) -> Check<'a>> {
+fn checks<S: RunStore + Registry + Ledger + Idempotency>() -> Vec<for<'a> fn(&'a Subject<S>) -> Check<'a>> {
     vec![
         |subject| Box::pin(lifecycle::an_admitted_run_is_queued_with_one_event(subject)),
         |subject| Box::pin(lifecycle::an_id_is_admitted_once(subject)),
@@ -58,6 +59,11 @@ fn checks<S: RunStore + Registry + Ledger>() -> Vec<for<'a> fn(&'a Subject<S>) -
         |subject| Box::pin(money::a_refused_run_leaves_nothing(subject)),
         |subject| Box::pin(money::each_day_has_a_cap_of_its_own(subject)),
         |subject| Box::pin(money::unknown_metered_cost_is_charged_in_full(subject)),
+        |subject| Box::pin(keys::the_first_draft_and_the_first_result_of_a_key_stand(subject)),
+        |subject| Box::pin(keys::a_key_that_was_given_for_something_else_is_a_conflict(subject)),
+        |subject| Box::pin(keys::a_key_of_another_scope_is_another_key(subject)),
+        |subject| Box::pin(keys::a_key_is_known_for_thirty_days(subject)),
+        |subject| Box::pin(keys::what_is_kept_of_a_key_is_bounded(subject)),
         |subject| Box::pin(listing::the_newest_run_comes_first(subject)),
         |subject| Box::pin(listing::every_listed_field_is_searched(subject)),
         |subject| Box::pin(listing::a_search_is_literal(subject)),

@@ -45,6 +45,24 @@ pub enum StoreError {
         /// The id.
         run: RunId,
     },
+    /// The key was not opened for the operation whose result is to be kept under it.
+    #[error("the key {key:?} is not open for this operation")]
+    KeyNotOpen {
+        /// The key, as it was given.
+        key: String,
+    },
+    /// A text is longer than it may be.
+    #[error("the {what} is too long: {found} {unit}, and at most {limit} are kept")]
+    TooLarge {
+        /// What it is: `key`, `result`, `comment`.
+        what: &'static str,
+        /// How long it is.
+        found: usize,
+        /// How long it may be.
+        limit: usize,
+        /// What is counted: `bytes`, `characters`.
+        unit: &'static str,
+    },
     /// The lock that was handed over is not the run's, or somebody else holds it.
     #[error("the lock of run `{run}` was not handed over: {detail}")]
     ClaimRefused {
@@ -172,6 +190,8 @@ impl StoreError {
             Self::CapReached { .. }
             | Self::Fenced { .. }
             | Self::AlreadyAdmitted { .. }
+            | Self::KeyNotOpen { .. }
+            | Self::TooLarge { .. }
             | Self::ClaimRefused { .. }
             | Self::EventRefused { .. } => StoreErrorKind::Refused,
             Self::NotFound { .. } => StoreErrorKind::NotFound,
@@ -194,6 +214,8 @@ impl StoreError {
             Self::Fenced { .. } => "fenced",
             Self::NotFound { .. } => "run_not_found",
             Self::AlreadyAdmitted { .. } => "run_exists",
+            Self::KeyNotOpen { .. } => "key_not_open",
+            Self::TooLarge { .. } => "too_large",
             Self::ClaimRefused { .. } => "claim_refused",
             Self::EventRefused { .. } => "event_refused",
             Self::Corrupt { .. } => "run_corrupt",
@@ -222,7 +244,9 @@ impl StoreError {
             }
             Self::Fenced { .. } => "Stop this runner: the run belongs to another one, or is over.",
             Self::NotFound { .. } => "Look the run up with `query_runs` or `cyberine runs`.",
-            Self::AlreadyAdmitted { .. } => "Draw a fresh run id.",
+            Self::AlreadyAdmitted { .. } => "Look at the run that has the id, or draw another one.",
+            Self::KeyNotOpen { .. } => "Open the key first; one is known for 30 days.",
+            Self::TooLarge { .. } => "Shorten it.",
             Self::ClaimRefused { .. } => "Start the runner by dispatching the run; do not start it by hand.",
             Self::EventRefused { .. } => "Report this as a bug: the engine and the log disagree.",
             Self::Corrupt { .. } => "Run `cyberine doctor`; other runs are not affected.",

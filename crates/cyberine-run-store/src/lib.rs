@@ -1,8 +1,9 @@
 //! Runs as event logs: admission, claims, control, listing, search and their projections.
 //!
 //! A [`Run`] is what its [`Event`]s make of it, and changes in no other way than by appending one.
-//! Three ports say what engines and surfaces may ask: [`RunStore`] (events, and who may write
-//! them), [`Registry`] (all runs of a home) and [`Ledger`] (money held and spent). Two
+//! Four ports say what engines and surfaces may ask: [`RunStore`] (events, and who may write
+//! them), [`Registry`] (all runs of a home), [`Ledger`] (money held and spent) and [`Idempotency`]
+//! (calls that carry a key). Two
 //! implementations keep their contract: [`SqliteRunStore`], shared by every process of a home, and
 //! [`MemoryRunStore`]. Feature `contract` publishes the suite that both pass.
 //!
@@ -43,6 +44,7 @@ mod error;
 mod event;
 mod fold;
 mod home;
+mod keys;
 mod memory;
 mod port;
 mod projection;

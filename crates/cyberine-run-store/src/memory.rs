@@ -20,6 +20,8 @@ use crate::port::{
 use crate::run::Run;
 use crate::sqlite::write::{check_cap, first_event};
 
+mod keys;
+
 /// Runs in memory. They end with the process, and nothing is written to a project. Clones share
 /// their runs. Everything else is as the ports say.
 #[derive(Clone)]
@@ -38,6 +40,7 @@ struct Runs {
     /// In the order of admission.
     entries: Vec<Entry>,
     places: HashMap<RunId, usize>,
+    keys: keys::Keys,
 }
 
 struct Entry {

@@ -135,13 +135,25 @@ pub enum DecideOutcome {
 }
 
 /// What became of calls that carried a key: the second call with a key gets the first one's
-/// result. Durable, and shared by all processes of a home.
+/// result. Durable, and shared by all processes of a home. A key is known for 30 days after it
+/// was opened, and is new again then. Whoever opens one drops some that are older.
 pub trait Idempotency: Send + Sync {
     /// Opens the key, or finds what became of it. `draft` is what the caller would name its work
-    /// by (a run's id, a message's id), should the key be new.
+    /// by (a run's id, a message's id), should the key be new. Of several who open one key at
+    /// once, one finds it new, and the others find that one's draft.
+    ///
+    /// # Errors
+    /// [`StoreError::TooLarge`] where the key, its scope, its fingerprint or the draft takes more
+    /// than 8 KiB.
     fn begin(&self, key: IdempotencyKey, draft: String) -> BoxFuture<'_, Result<Begun, StoreError>>;
 
-    /// Records the result of the work the key was opened for. The first result stands.
+    /// Records the result of the work the key was opened for. The first result stands: a second
+    /// one is let go.
+    ///
+    /// # Errors
+    /// [`StoreError::KeyNotOpen`] where the key was not opened with this fingerprint, or longer
+    /// ago than it is kept; [`StoreError::TooLarge`] where the result takes more than 64 KiB as
+    /// JSON. The work is done all the same, and its key stays unfinished.
     fn finish(&self, key: IdempotencyKey, result: Value) -> BoxFuture<'_, Result<(), StoreError>>;
 }
 

@@ -7,7 +7,7 @@ pub(crate) const APPLICATION_ID: i64 = 0x4359_4252;
 
 /// Step `n` takes a database of format `n` to format `n + 1`. A step that was released never
 /// changes.
-const STEPS: [&str; 1] = [FORMAT_1];
+const STEPS: [&str; 2] = [FORMAT_1, FORMAT_2];
 
 /// The newest format (`PRAGMA user_version`) known here.
 pub(crate) const FORMAT: i64 = STEPS.len() as i64;
@@ -61,6 +61,21 @@ CREATE VIRTUAL TABLE search USING fts5(
   prompt, workflow, cwd, id, content = '', tokenize = 'trigram');
 CREATE VIRTUAL TABLE search_winner USING fts5(
   winner, content = '', contentless_delete = 1, tokenize = 'trigram');
+";
+
+/// Keys that calls carried, and the first result of each.
+const FORMAT_2: &str = "
+CREATE TABLE keys(
+  n INTEGER PRIMARY KEY,
+  scope TEXT NOT NULL,
+  key TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,
+  draft TEXT NOT NULL,
+  result TEXT,
+  begun_at INTEGER NOT NULL,
+  UNIQUE(scope, key)
+);
+CREATE INDEX keys_by_age ON keys(begun_at);
 ";
 
 /// What a database is to this program.

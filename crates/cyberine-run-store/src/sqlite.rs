@@ -19,6 +19,7 @@ use crate::projection::{self, Projector, RunDir};
 use crate::run::Run;
 
 pub(crate) mod connection;
+mod keys;
 mod ports;
 pub(crate) mod read;
 pub(crate) mod search;

@@ -5,15 +5,16 @@ use std::time::{Duration, Instant};
 use cyberine_fs::Watcher;
 use cyberine_types::{RunId, UtcDay};
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 
-use super::{SqliteRunStore, read, search};
+use super::{SqliteRunStore, keys, read, search};
 use crate::claim::Claim;
 use crate::error::StoreError;
 use crate::event::{Event, RunEvent};
 use crate::home::Home;
 use crate::port::{
-    CancelOutcome, Cursor, DayTotals, DecideOutcome, Ledger, NewRun, Registry, Reserve, RunStore, RunSummary,
-    Wish,
+    Begun, CancelOutcome, Cursor, DayTotals, DecideOutcome, Idempotency, IdempotencyKey, Ledger, NewRun,
+    Registry, Reserve, RunStore, RunSummary, Wish,
 };
 use crate::run::Run;
 
@@ -87,6 +88,19 @@ impl Registry for SqliteRunStore {
 impl Ledger for SqliteRunStore {
     fn day(&self, day: UtcDay) -> BoxFuture<'_, Result<DayTotals, StoreError>> {
         Box::pin(self.blocking(move |inner| inner.database.read(|conn| read::day(conn, day))))
+    }
+}
+
+impl Idempotency for SqliteRunStore {
+    fn begin(&self, key: IdempotencyKey, draft: String) -> BoxFuture<'_, Result<Begun, StoreError>> {
+        Box::pin(self.blocking(move |inner| {
+            let now = inner.clock.now();
+            inner.database.write(|conn| keys::begin(conn, now, &key, draft))
+        }))
+    }
+
+    fn finish(&self, key: IdempotencyKey, result: Value) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(self.blocking(move |inner| inner.database.write(|conn| keys::finish(conn, &key, &result))))
     }
 }
 

@@ -37,7 +37,7 @@ impl Changed {
     }
 }
 
-fn begin(conn: &mut Connection) -> Result<Transaction<'_>, StoreError> {
+pub(crate) fn begin(conn: &mut Connection) -> Result<Transaction<'_>, StoreError> {
     conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(database("begin a transaction"))
 }
 
