@@ -34,7 +34,7 @@ impl Subject {
     pub(crate) fn command(&self) -> Result<Command> {
         let (home, project) = (self.scratch.dir("home")?, self.scratch.dir("project")?);
         let bins = self.program.parent().unwrap_or(Path::new("."));
-        let template = wire::server_command(bins, &home, &project);
+        let template = wire::command(&bins.join("cyberine-mcp"), &home, &project);
         let mut command = Command::new(&self.program);
         command.args(self.argument).env_clear().current_dir(project);
         command.envs(template.get_envs().filter_map(|(name, value)| Some((name, value?))));

@@ -29,12 +29,15 @@ const CORE: &[Lane] = &[
     }),
     lane("layers", 60, |_| crate::layers::run()),
     lane("selftest", 300, |_| crate::selftest::run(&[])),
+    lane("docs", 300, |_| crate::docs_run::run(&[])),
 ];
 
 const OUTSIDE: &[Lane] = &[
     lane("claude cli", 300, |limit| script("tests/cli/run", &["all"], limit)),
     lane("interop node", 300, |limit| script("tests/interop/run", &["node", "all"], limit)),
     lane("interop python", 300, |limit| script("tests/interop/run", &["python", "all"], limit)),
+    lane("interop rust", 600, |limit| script("tests/interop/run", &["rust", "all"], limit)),
+    lane("interop inspector", 600, |limit| script("tests/interop/run", &["inspector", "all"], limit)),
     lane("real model", 600, |_| crate::demo::real()),
     lane("faults", 1800, |limit| {
         let mut command = proc::cargo();
@@ -92,7 +95,7 @@ fn run<'a>(lanes: impl Iterator<Item = &'a Lane>) -> Result<()> {
             failed.push(lane.name);
         }
         rows.push(format!(
-            "| {:<16} | {seconds:>7.1} s of {:>5} | {verdict}",
+            "| {:<17} | {seconds:>7.1} s of {:>5} | {verdict}",
             lane.name,
             lane.limit.as_secs()
         ));

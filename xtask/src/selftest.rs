@@ -1,7 +1,9 @@
 //! The self test: the real server, over real stdio, judged by the bytes that come back.
 
+mod approval;
 mod gate;
 mod handshake;
+mod messages;
 mod openings;
 mod orchestrate;
 mod purity;
@@ -41,6 +43,17 @@ const CHECKS: &[Check] = &[
         name: "mcp-cancel",
         shows: "cancelled means dead, by tool and by file",
         run: orchestrate::cancel,
+    },
+    Check {
+        name: "mcp-identity",
+        shows: "who wrote a message, read back from its mailbox",
+        run: messages::identity,
+    },
+    Check { name: "mcp-messages", shows: "hosts find each other and talk", run: messages::talk },
+    Check {
+        name: "mcp-approval",
+        shows: "a run guided, held for approval, followed and decided",
+        run: approval::approval,
     },
     Check { name: "mcp-crash", shows: "kill -9 of server and of runner", run: orchestrate::crash },
 ];

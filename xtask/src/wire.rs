@@ -205,10 +205,10 @@ pub(crate) fn meta() -> Value {
     })
 }
 
-/// The server's command with a home and a project of its own, and nothing else of the environment
+/// A program's command with a home and a project of its own, and nothing else of the environment
 /// than what programs need to start.
-pub(crate) fn server_command(bins: &Path, home: &Path, project: &Path) -> Command {
-    let mut command = Command::new(bins.join("cyberine-mcp"));
+pub(crate) fn command(program: &Path, home: &Path, project: &Path) -> Command {
+    let mut command = Command::new(program);
     command.env_clear().env("CYBERINE_HOME", home).env("HOME", home).current_dir(project);
     command.env("CYBERINE_DISCOVERY", "off");
     if let Some(path) = std::env::var_os("PATH") {

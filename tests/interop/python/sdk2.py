@@ -1,15 +1,13 @@
 """Python SDK 2.x. MODE is legacy, auto, or a revision to pin."""
 
-import json
 import os
 import sys
+from contextlib import asynccontextmanager
 
 import anyio
 import mcp_types as types
 from mcp import Client, StdioServerParameters
-
-EXPECTED = {"orchestrate", "inspect_run", "query_runs", "cancel_run"}
-OVER = {"done", "error", "cancelled"}
+from steps import exercise
 
 
 async def main() -> None:
@@ -17,30 +15,45 @@ async def main() -> None:
     mode = os.environ.get("MODE", "auto")
     server = StdioServerParameters(command=command, args=args, env=dict(os.environ))
     me = types.Implementation(name="interop-py2", version="2")
-    async with Client(server, mode=mode, client_info=me) as client:
+    told, news = anyio.create_memory_object_stream(64)
+
+    async def heard(message):
+        if isinstance(message, types.ResourceUpdatedNotification):
+            await told.send(str(message.params.uri))
+
+    async with Client(server, mode=mode, client_info=me, message_handler=heard) as client:
+        stateless = client.protocol_version == "2026-07-28"
 
         async def call(name: str, **arguments):
             return (await client.call_tool(name, arguments)).structured_content
 
-        names = {tool.name for tool in (await client.list_tools()).tools}
-        assert EXPECTED <= names, names
-        sent = await call("orchestrate", prompt=f"six times seven, asked by python {mode}")
-        assert sent["status"] == "dispatched", sent
-        run, since, view = sent["runId"], 0, {}
-        for _ in range(60):
-            view = await call("inspect_run", runId=run, sinceSeq=since, waitMs=2000)
-            if view["state"] in OVER:
-                break
-            since = view["nextSeq"]
-        assert view["state"] == "done", view
-        assert view["steps"][0]["verdict"]["outcome"] == "majority", view
-        found = await call("query_runs", query=f"asked by python {mode}")
-        assert any(row["runId"] == run for row in found["runs"]), found
-        uri = f"cyberine://runs/{run}"
-        assert uri in [str(each.uri) for each in (await client.list_resources()).resources]
-        whole = json.loads((await client.read_resource(uri)).contents[0].text)
-        assert whole["runId"] == run, whole
-        print(f"ok Python SDK 2 {mode} ({client.protocol_version}): {len(names)} tools, run {view['state']}")
+        @asynccontextmanager
+        async def subscribe(uri):
+            if stateless:
+                async with client.listen(tools_list_changed=True, resource_subscriptions=[uri]) as events:
+                    assert events.honored.resource_subscriptions == [uri], events.honored
+                    assert not events.honored.tools_list_changed, events.honored
+
+                    async def updated():
+                        return (await anext(events)).uri
+
+                    yield updated
+            else:
+                await client.subscribe_resource(uri)
+                yield news.receive
+                await client.unsubscribe_resource(uri)
+
+        async def tools():
+            return [tool.name for tool in (await client.list_tools()).tools]
+
+        async def resources():
+            return [str(each.uri) for each in (await client.list_resources()).resources]
+
+        async def read(uri):
+            return (await client.read_resource(uri)).contents[0].text
+
+        label = f"Python SDK 2 {mode} ({client.protocol_version})"
+        await exercise(label, "interop-py2@2", tools, call, resources, read, subscribe)
 
 
 anyio.run(main)

@@ -53,6 +53,14 @@ impl Scripted {
         self.http("POST", &format!("/control/release/{name}")).map(drop)
     }
 
+    /// How often `model` has been asked.
+    pub(crate) fn asked(&self, model: &str) -> Result<usize> {
+        let state = self.http("GET", "/control/state")?;
+        let model = format!("scripted/{model}");
+        let requests = state["requests"].as_array().context("requests")?;
+        Ok(requests.iter().filter(|request| request["model"] == *model).count())
+    }
+
     fn http(&self, method: &str, path: &str) -> Result<Value> {
         let address = self.base_url.trim_start_matches("http://");
         let mut stream = TcpStream::connect(address).with_context(|| format!("connecting to {address}"))?;

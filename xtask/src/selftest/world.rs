@@ -1,6 +1,6 @@
 //! What every check stands on: the binaries, and places of its own.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Result;
@@ -47,7 +47,12 @@ impl Place {
 
     /// The server's command in this place.
     pub(crate) fn command(&self) -> Command {
-        wire::server_command(&self.bins, &self.home, &self.project)
+        self.program("cyberine-mcp")
+    }
+
+    /// The command of a program of ours in this place.
+    pub(crate) fn program(&self, name: &str) -> Command {
+        wire::command(&self.bins.join(name), &self.home, &self.project)
     }
 
     /// Starts the server in this place.
@@ -56,19 +61,7 @@ impl Place {
     }
 }
 
-/// Whether any live process carries `CYBERINE_RUN=<run>` in its environment, and which.
+/// The live processes that carry `CYBERINE_RUN=<run>` in their environment.
 pub(crate) fn marked(run: &str) -> Vec<u32> {
-    let mark = format!("CYBERINE_RUN={run}");
-    let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
-    processes
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
-        .filter(|pid| carries(*pid, mark.as_bytes()))
-        .collect()
-}
-
-fn carries(pid: u32, mark: &[u8]) -> bool {
-    let environment =
-        std::fs::read(Path::new("/proc").join(pid.to_string()).join("environ")).unwrap_or_default();
-    environment.split(|byte| *byte == 0).any(|variable| variable == mark)
+    proc::carrying(format!("CYBERINE_RUN={run}").as_bytes())
 }
