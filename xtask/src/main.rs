@@ -10,6 +10,7 @@
 mod bench;
 mod ci;
 mod demo;
+mod docs_run;
 mod layers;
 mod local_llm;
 mod proc;
@@ -26,6 +27,8 @@ cargo xtask COMMAND
   selftest [NAME ...]        drive the real server over real stdio and check the bytes;
                              without a name, all of them (`selftest list` names them)
   layers                     check the crate tiers and the project's bans
+  docs-run [PAGE ...]        carry out the fenced commands of the README and of docs/, and compare
+                             what they print with what the page says
   bench [stdio]              measure beside a parse-and-print process, in one run
   bless                      rewrite the golden files from what the code does now
   ci core                    what every change must pass: fmt, clippy, tests, layers, selftest
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
         ["demo", rest @ ..] => demo::run(rest),
         ["selftest", names @ ..] => selftest::run(names),
         ["layers"] => layers::run(),
+        ["docs-run", pages @ ..] => docs_run::run(pages),
         ["bench", rest @ ..] => bench::run(rest),
         ["floor"] => bench::floor::serve(),
         ["bless"] => ci::bless(),
