@@ -4,6 +4,7 @@ mod capabilities;
 mod content;
 mod outcome;
 mod resource;
+mod subscription;
 mod tool;
 
 pub use capabilities::{ClientCapabilities, Implementation, LogLevel};
@@ -14,4 +15,5 @@ pub use outcome::{
 pub use resource::{
     ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource, ResourceTemplate,
 };
+pub use subscription::SubscriptionFilter;
 pub use tool::{Tool, ToolAnnotations};

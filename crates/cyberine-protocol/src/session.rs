@@ -15,7 +15,7 @@ use cyberine_types::ClientInfo;
 
 use crate::encode::{self, Profile};
 use crate::jsonrpc::{RequestId, RpcError};
-use crate::model::{ClientCapabilities, ElicitForm, Implementation};
+use crate::model::{ClientCapabilities, ElicitForm, Implementation, SubscriptionFilter};
 use crate::revision::Revision;
 use crate::strict::{Limits, StrictError};
 use table::{Method, News, Table};
@@ -33,6 +33,8 @@ pub struct ServerProfile {
     pub tools: bool,
     /// Whether it serves resources.
     pub resources: bool,
+    /// Whether changes of its resources can be followed.
+    pub subscriptions: bool,
     /// What a line may cost.
     pub limits: Limits,
 }
@@ -113,7 +115,9 @@ impl ServerSession {
     ///
     /// A `tools/call` of the `initialize` era whose client wants progress, and which has a result,
     /// stays known after this, so that its progress may go on: call
-    /// [`end_progress`](Self::end_progress) when it is over. All others are forgotten.
+    /// [`end_progress`](Self::end_progress) when it is over. A `resources/subscribe` with a result
+    /// stays known too, where [`is_followed`](Self::is_followed) says so, until
+    /// [`end_subscription`](Self::end_subscription). All others are forgotten.
     pub fn finish(&mut self, key: RequestKey, answer: Result<Answer, RpcError>) -> Option<Vec<u8>> {
         let flight = self.table.open_flight(key)?;
         let answer = answer.and_then(|answer| answer::admissible(flight, answer));
@@ -121,8 +125,40 @@ impl ServerSession {
             Ok(answer) => encode::result_line(&flight.id, answer, flight.revision, &self.server_info),
             Err(error) => encode::error_line(Some(&flight.id), error, flight.revision),
         };
-        let outlives = answer.is_ok() && flight.method == Method::CallTool;
-        self.table.answered(key, line, if outlives { News::MayFollow } else { News::Over })
+        let news = match flight.method {
+            Method::CallTool if answer.is_ok() => News::Progress,
+            Method::Subscribe if answer.is_ok() => News::Changes,
+            _ => News::Over,
+        };
+        self.table.answered(key, line, news)
+    }
+
+    /// Tells a client that listens what of its wishes is served, once and before anything else.
+    /// `None` where it has been told, has cancelled, or does not listen.
+    pub fn acknowledge(&mut self, key: RequestKey, served: &SubscriptionFilter) -> Option<Vec<u8>> {
+        let id = self.table.acknowledge(key)?;
+        Some(encode::acknowledged_line(id, served))
+    }
+
+    /// Tells that the resource at `uri` has changed, under the key of the `resources/subscribe` or
+    /// `subscriptions/listen` that wanted to know. `None` where nothing more will be sent for it.
+    #[must_use]
+    pub fn updated(&self, key: RequestKey, uri: &str) -> Option<Vec<u8>> {
+        let flight = self.table.following(key)?;
+        let subscription = (flight.method == Method::Listen).then_some(&flight.id);
+        Some(encode::updated_line(uri, subscription))
+    }
+
+    /// Whether changes are told under this key: a subscription is answered, or a client that listens
+    /// has been told what it will hear of, and neither is over.
+    #[must_use]
+    pub fn is_followed(&self, key: RequestKey) -> bool {
+        self.table.following(key).is_some()
+    }
+
+    /// Ends a subscription of the `initialize` era. Harmless for unknown keys.
+    pub fn end_subscription(&mut self, key: RequestKey) {
+        self.table.end_subscription(key);
     }
 
     /// News of a request. `None` where nothing is to be sent: the client asked for none, the
@@ -176,6 +212,7 @@ impl ServerSession {
             instructions: self.profile.instructions.as_deref(),
             tools: self.profile.tools,
             resources: self.profile.resources,
+            subscriptions: self.profile.subscriptions,
         }
     }
 

@@ -79,5 +79,8 @@ pub(crate) async fn serve(request: Request, body: InboundBody) -> Reply {
         InboundBody::ListTools { .. } | InboundBody::ListTemplates { .. } => {
             Err(RpcError::internal("a list is served at once"))
         }
+        InboundBody::Subscribe { .. } | InboundBody::Unsubscribe { .. } | InboundBody::Listen { .. } => {
+            Err(RpcError::method_not_found("subscriptions"))
+        }
     }
 }

@@ -1,8 +1,11 @@
 use super::json::{Object, put};
 use crate::escape::escape_line;
 use crate::jsonrpc::{RequestId, RpcError};
-use crate::model::ElicitForm;
+use crate::model::{ElicitForm, SubscriptionFilter};
 use crate::revision::Revision;
+
+/// The member of `_meta` that names the `subscriptions/listen` a message belongs to.
+pub(super) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// Starts `{"jsonrpc":"2.0"` and lets `write` add the rest.
 fn line(capacity: usize, write: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
@@ -96,6 +99,50 @@ pub(crate) fn cancelled_line(id: &RequestId) -> Vec<u8> {
         let mut params = message.object("params");
         params.raw("requestId", id.token());
         params.raw("reason", "\"the request it was asked for was cancelled\"");
+        params.end();
+    })
+}
+
+fn subscription(params: &mut Object<'_>, id: &RequestId) {
+    let mut meta = params.object("_meta");
+    meta.raw(SUBSCRIPTION_ID, id.token());
+    meta.end();
+}
+
+/// `notifications/subscriptions/acknowledged`: what of a client's wishes is served. What is not, is
+/// left out.
+pub(crate) fn acknowledged_line(id: &RequestId, served: &SubscriptionFilter) -> Vec<u8> {
+    line(256, |message| {
+        message.raw("method", "\"notifications/subscriptions/acknowledged\"");
+        let mut params = message.object("params");
+        let mut filter = params.object("notifications");
+        for (key, wanted) in [
+            ("toolsListChanged", served.tools_list_changed),
+            ("promptsListChanged", served.prompts_list_changed),
+            ("resourcesListChanged", served.resources_list_changed),
+        ] {
+            if wanted {
+                filter.raw(key, "true");
+            }
+        }
+        if !served.resource_subscriptions.is_empty() {
+            filter.member("resourceSubscriptions", &served.resource_subscriptions);
+        }
+        filter.end();
+        subscription(&mut params, id);
+        params.end();
+    })
+}
+
+/// `notifications/resources/updated`, with the id of the `subscriptions/listen` that wanted to know.
+pub(crate) fn updated_line(uri: &str, listen: Option<&RequestId>) -> Vec<u8> {
+    line(192 + uri.len(), |message| {
+        message.raw("method", "\"notifications/resources/updated\"");
+        let mut params = message.object("params");
+        params.member("uri", uri);
+        if let Some(id) = listen {
+            subscription(&mut params, id);
+        }
         params.end();
     })
 }

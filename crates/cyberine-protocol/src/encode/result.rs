@@ -2,7 +2,7 @@ use serde_json::{Map, Value};
 
 use super::content::{block, resource, resource_contents, template};
 use super::json::Object;
-use super::line::form_params;
+use super::line::{SUBSCRIPTION_ID, form_params};
 use super::tools::ToolListing;
 use crate::escape::escape_line;
 use crate::jsonrpc::RequestId;
@@ -20,6 +20,7 @@ pub(crate) struct Profile<'a> {
     pub(crate) instructions: Option<&'a str>,
     pub(crate) tools: bool,
     pub(crate) resources: bool,
+    pub(crate) subscriptions: bool,
 }
 
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
@@ -49,6 +50,8 @@ pub(crate) fn result_line(id: &RequestId, answer: &Answer, revision: Revision, s
         }
         Answer::Templates(page) => write.line(id, 1024, |object| write.templates(object, page)),
         Answer::Contents(result) => write.line(id, 1024, |object| write.contents(object, result)),
+        Answer::Empty => write.line(id, 64, |_| {}),
+        Answer::ListenEnded => write.line(id, 256, |object| write.listen_ended(object, id)),
     }
 }
 
@@ -163,6 +166,14 @@ impl Writer<'_> {
         self.meta(object, &Map::new());
     }
 
+    fn listen_ended(self, object: &mut Object<'_>, id: &RequestId) {
+        self.kind(object, "complete");
+        let mut meta = object.object("_meta");
+        meta.raw(SERVER_INFO, self.server);
+        meta.raw(SUBSCRIPTION_ID, id.token());
+        meta.end();
+    }
+
     fn resources(self, object: &mut Object<'_>, page: &ListResourcesResult) {
         self.kind(object, "complete");
         object.array("resources", &page.resources, |out, item| resource(out, item, self.revision));
@@ -210,7 +221,7 @@ fn capabilities(object: &mut Object<'_>, profile: Profile<'_>) {
         inner.raw("tools", "{}");
     }
     if profile.resources {
-        inner.raw("resources", "{}");
+        inner.raw("resources", if profile.subscriptions { "{\"subscribe\":true}" } else { "{}" });
     }
     inner.end();
 }

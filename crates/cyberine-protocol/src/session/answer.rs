@@ -12,6 +12,8 @@ pub(super) fn admissible(flight: &Flight, answer: Answer) -> Result<Answer, RpcE
         Method::ListResources => matches!(answer, Answer::Resources(_)),
         Method::ListTemplates => matches!(answer, Answer::Templates(_)),
         Method::ReadResource => matches!(answer, Answer::Contents(_)),
+        Method::Subscribe | Method::Unsubscribe => matches!(answer, Answer::Empty),
+        Method::Listen => matches!(answer, Answer::ListenEnded),
     };
     if !fits {
         return Err(RpcError::internal("the server's answer does not fit the method"));

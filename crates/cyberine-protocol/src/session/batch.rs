@@ -25,7 +25,10 @@ pub(super) fn receive(session: &mut ServerSession, json: &str, effects: &mut Vec
         match classify(part) {
             Ok(Incoming::Request { id, method, params }) => {
                 match request(session, &mut ids, &id, &method, params, batch) {
-                    Ok(Served::Line(line)) => session.table.batch_part(batch, &line),
+                    // The second kind is refused in a batch.
+                    Ok(Served::Line(line) | Served::Session { line, .. }) => {
+                        session.table.batch_part(batch, &line);
+                    }
                     Ok(Served::Open(inbound)) => effects.push(Effect::Request(inbound)),
                     Err(Refused { id, error }) => refuse(session, batch, id, &error),
                 }

@@ -8,7 +8,7 @@ use crate::encode::ToolListing;
 use crate::jsonrpc::RpcError;
 use crate::model::{
     CallToolResult, ClientCapabilities, CreatedTask, InputRequired, ListResourceTemplatesResult,
-    ListResourcesResult, LogLevel, ReadResourceResult,
+    ListResourcesResult, LogLevel, ReadResourceResult, SubscriptionFilter,
 };
 use crate::revision::Revision;
 
@@ -27,9 +27,9 @@ pub enum Effect {
     Send(Vec<u8>),
     /// Serve this request, then call [`ServerSession::finish`](super::ServerSession::finish).
     Request(Inbound),
-    /// Stop working on this request. Nothing more is sent for it: `finish` and `progress` answer
-    /// `None` from now on. It may have been answered already, where its progress went on after
-    /// the reply.
+    /// Stop working on this request. Nothing more is sent for it: `finish`, `progress` and
+    /// `updated` answer `None` from now on. It may have been answered already, where its progress
+    /// went on after the reply, or where changes of a resource were told under its key.
     Cancel(RequestKey),
     /// The client answered a question.
     Answered {
@@ -111,6 +111,25 @@ pub enum InboundBody {
         /// The URI, unchecked.
         uri: String,
     },
+    /// `resources/subscribe`, of the `initialize` era. Answer with [`Answer::Empty`]; after that the
+    /// changes of the resource are told with [`ServerSession::updated`](super::ServerSession::updated).
+    Subscribe {
+        /// The URI, unchecked.
+        uri: String,
+    },
+    /// `resources/unsubscribe`, of the `initialize` era. End the subscription, if there is one, and
+    /// answer with [`Answer::Empty`].
+    Unsubscribe {
+        /// The URI, unchecked.
+        uri: String,
+    },
+    /// `subscriptions/listen`, of the stateless era. Say with
+    /// [`ServerSession::acknowledge`](super::ServerSession::acknowledge) what of it is served, tell
+    /// the changes, and answer with [`Answer::ListenEnded`] when the server ends it.
+    Listen {
+        /// Of what the client wants to hear; the URIs are unchecked.
+        filter: SubscriptionFilter,
+    },
 }
 
 /// The outcome of a request. [`ServerSession::finish`](super::ServerSession::finish) refuses one
@@ -132,4 +151,8 @@ pub enum Answer {
     Templates(ListResourceTemplatesResult),
     /// To `resources/read`.
     Contents(ReadResourceResult),
+    /// To `resources/subscribe` and `resources/unsubscribe`: done.
+    Empty,
+    /// To `subscriptions/listen`: the server ends it.
+    ListenEnded,
 }

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use super::effect::InboundBody;
 use super::table::Method;
-use crate::jsonrpc::{RequestId, RpcError, members, text};
-use crate::model::{ClientCapabilities, LogLevel};
+use crate::jsonrpc::{RequestId, RpcError, elements, members, text};
+use crate::model::{ClientCapabilities, LogLevel, SubscriptionFilter};
 
 const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -18,6 +18,9 @@ const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// The longest name and the longest version of a client that are kept, in bytes.
 const CLIENT_LIMIT: usize = 1024;
 
+/// The most URIs in one `subscriptions/listen`.
+const URI_LIMIT: usize = 1024;
+
 /// The parameters of every method served here, unread: one pass finds where each member is.
 #[derive(Default)]
 pub(super) struct Params<'a> {
@@ -26,6 +29,7 @@ pub(super) struct Params<'a> {
     arguments: Option<&'a str>,
     cursor: Option<&'a str>,
     uri: Option<&'a str>,
+    notifications: Option<&'a str>,
     input_responses: Option<&'a str>,
     request_state: Option<&'a str>,
     protocol_version: Option<&'a str>,
@@ -101,6 +105,16 @@ fn client_info(raw: &str, name: &str) -> Result<ClientInfo, RpcError> {
     Ok(info)
 }
 
+fn uris(raw: &str) -> Result<Vec<String>, RpcError> {
+    let name = "resourceSubscriptions";
+    let wrong = || invalid(name, &format!("an array of at most {URI_LIMIT} strings"));
+    let count = elements(raw).take(URI_LIMIT + 1).count();
+    if !raw.starts_with('[') || count > URI_LIMIT {
+        return Err(wrong());
+    }
+    elements(raw).map(|uri| text(uri).map(Cow::into_owned).ok_or_else(wrong)).collect()
+}
+
 impl<'a> Params<'a> {
     pub(super) fn read(params: Option<&'a str>) -> Result<Self, RpcError> {
         let mut read = Self::default();
@@ -112,6 +126,7 @@ impl<'a> Params<'a> {
                 "arguments" => &mut read.arguments,
                 "cursor" => &mut read.cursor,
                 "uri" => &mut read.uri,
+                "notifications" => &mut read.notifications,
                 "inputResponses" => &mut read.input_responses,
                 "requestState" => &mut read.request_state,
                 "protocolVersion" => &mut read.protocol_version,
@@ -168,12 +183,42 @@ impl<'a> Params<'a> {
             Method::ListTools => InboundBody::ListTools { cursor: self.cursor()? },
             Method::ListResources => InboundBody::ListResources { cursor: self.cursor()? },
             Method::ListTemplates => InboundBody::ListTemplates { cursor: self.cursor()? },
-            Method::ReadResource => {
-                let uri = required(self.uri, "uri", "a string")?;
-                InboundBody::ReadResource { uri: string(uri, "uri")?.into_owned() }
-            }
+            Method::ReadResource => InboundBody::ReadResource { uri: self.uri()? },
+            Method::Subscribe => InboundBody::Subscribe { uri: self.uri()? },
+            Method::Unsubscribe => InboundBody::Unsubscribe { uri: self.uri()? },
+            Method::Listen => InboundBody::Listen { filter: self.filter()? },
             Method::CallTool => self.call(stateless)?,
         })
+    }
+
+    fn uri(&self) -> Result<String, RpcError> {
+        let uri = required(self.uri, "uri", "a string")?;
+        Ok(string(uri, "uri")?.into_owned())
+    }
+
+    /// What a client wants to hear of. Kinds of notifications not known here are left out, as every
+    /// kind is that is not served.
+    fn filter(&self) -> Result<SubscriptionFilter, RpcError> {
+        let raw = required(self.notifications, "notifications", "an object")?;
+        let mut filter = SubscriptionFilter::default();
+        for (key, value) in object_members(raw, "notifications")? {
+            let wanted = match &*key {
+                "toolsListChanged" => &mut filter.tools_list_changed,
+                "promptsListChanged" => &mut filter.prompts_list_changed,
+                "resourcesListChanged" => &mut filter.resources_list_changed,
+                "resourceSubscriptions" => {
+                    filter.resource_subscriptions = uris(value)?;
+                    continue;
+                }
+                _ => continue,
+            };
+            *wanted = match value {
+                "true" => true,
+                "false" => false,
+                _ => return Err(invalid(&key, "true or false")),
+            };
+        }
+        Ok(filter)
     }
 
     fn call(&self, stateless: bool) -> Result<InboundBody, RpcError> {

@@ -1,6 +1,6 @@
 use serde_json::Value;
 
-use super::effect::{Effect, Ignored, Inbound};
+use super::effect::{Effect, Ignored, Inbound, RequestKey};
 use super::params::{Meta, Params};
 use super::table::{BatchKey, Flight, Method};
 use super::{LegacyClient, ServerSession, batch};
@@ -13,6 +13,8 @@ use crate::strict;
 pub(super) enum Served {
     /// It is answered.
     Line(Vec<u8>),
+    /// It is answered, and has opened a session; the subscriptions of the one before are over.
+    Session { line: Vec<u8>, ended: Vec<RequestKey> },
     /// It is in flight.
     Open(Inbound),
 }
@@ -30,11 +32,16 @@ pub(super) fn receive(session: &mut ServerSession, line: &[u8]) -> Vec<Effect> {
     }
     match classify(json) {
         Ok(Incoming::Request { id, method, params }) => {
-            effects.push(match request(session, &id, &method, params, None) {
+            let effect = match request(session, &id, &method, params, None) {
                 Ok(Served::Line(line)) => Effect::Send(line),
+                Ok(Served::Session { line, ended }) => {
+                    effects.extend(ended.into_iter().map(Effect::Cancel));
+                    Effect::Send(line)
+                }
                 Ok(Served::Open(inbound)) => Effect::Request(inbound),
                 Err(error) => Effect::Send(session.refusal(Some(&id), &error)),
-            })
+            };
+            effects.push(effect);
         }
         Ok(Incoming::Notification { method, params }) => notification(session, &method, params, &mut effects),
         Ok(Incoming::Response { id, answer }) => response(session, id.as_ref(), answer, &mut effects),
@@ -90,7 +97,7 @@ fn stateless(
             &session.server_info,
         )));
     }
-    let method = served(session, method)?;
+    let method = served(session, method, revision)?;
     let body = params.body(method, true)?;
     let token = meta.progress_token()?;
     let flight = Flight::new(id.clone(), method, revision, envelope.capabilities, token);
@@ -114,7 +121,7 @@ fn with_session(
     }
     let Some(client) = &session.client else { return Err(Meta::missing()) };
     let (revision, capabilities, info) = (client.revision, client.capabilities, client.info.clone());
-    let method = served(session, method)?;
+    let method = served(session, method, revision)?;
     let body = params.body(method, false)?;
     let mut flight = Flight::new(id.clone(), method, revision, capabilities, meta.progress_token()?);
     flight.batch = batch;
@@ -130,28 +137,35 @@ fn with_session(
     }))
 }
 
-/// Opens the session, or replaces it: requests in flight keep the client they came from.
+/// Opens the session, or replaces it: requests in flight keep the client they came from, and its
+/// subscriptions end.
 fn initialize(session: &mut ServerSession, id: &RequestId, params: &Params<'_>) -> Result<Served, RpcError> {
     let asked = params.initialize()?;
     let revision = Revision::negotiate(&asked.version);
     session.client = Some(LegacyClient { revision, info: asked.info, capabilities: asked.capabilities });
-    Ok(Served::Line(encode::initialize_line(id, session.profile(), revision)))
+    let line = encode::initialize_line(id, session.profile(), revision);
+    Ok(Served::Session { line, ended: session.table.end_subscriptions() })
 }
 
-/// The method of that name, if the server has it. Methods that every session has are not here.
-fn served(session: &ServerSession, name: &str) -> Result<Method, RpcError> {
+/// The method of that name, if the server has it in that revision. Methods that every session has
+/// are not here.
+fn served(session: &ServerSession, name: &str, revision: Revision) -> Result<Method, RpcError> {
+    let follows = session.profile.subscriptions;
     let (method, has) = match name {
         "tools/list" => (Method::ListTools, session.profile.tools),
         "tools/call" => (Method::CallTool, session.profile.tools),
         "resources/list" => (Method::ListResources, session.profile.resources),
         "resources/templates/list" => (Method::ListTemplates, session.profile.resources),
         "resources/read" => (Method::ReadResource, session.profile.resources),
+        "resources/subscribe" => (Method::Subscribe, follows && !revision.is_stateless()),
+        "resources/unsubscribe" => (Method::Unsubscribe, follows && !revision.is_stateless()),
+        "subscriptions/listen" => (Method::Listen, follows && revision.is_stateless()),
         _ => return Err(RpcError::method_not_found(name)),
     };
     if has { Ok(method) } else { Err(RpcError::method_not_found(name)) }
 }
 
-fn open(session: &mut ServerSession, flight: Flight) -> Result<(super::RequestKey, bool), RpcError> {
+fn open(session: &mut ServerSession, flight: Flight) -> Result<(RequestKey, bool), RpcError> {
     let progress = flight.token.is_some();
     if flight.token.as_ref().is_some_and(|token| session.table.token_is_open(token)) {
         return Err(RpcError::invalid_params(

@@ -18,16 +18,31 @@ pub(super) enum Method {
     ListResources,
     ListTemplates,
     ReadResource,
+    Subscribe,
+    Unsubscribe,
+    Listen,
 }
 
-/// Whether a request's work may go on after its answer, and be reported.
+/// What may be sent for a request after its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum News {
-    MayFollow,
+    /// Progress, where the client asked for it.
+    Progress,
+    /// Changes of a resource, where the client that asked is still the one of the session.
+    Changes,
+    /// Nothing.
     Over,
 }
 
-/// One request in flight, or one whose progress goes on after its answer.
+/// Whether changes of resources are told under a request's key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Following {
+    Never,
+    NotYet,
+    Begun,
+}
+
+/// One request in flight, or one of which there is news after its answer.
 #[derive(Debug)]
 pub(super) struct Flight {
     pub(super) id: RequestId,
@@ -38,6 +53,7 @@ pub(super) struct Flight {
     pub(super) batch: Option<BatchKey>,
     progress: f64,
     answered: bool,
+    following: Following,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -107,8 +123,29 @@ impl Flight {
         capabilities: ClientCapabilities,
         token: Option<RequestId>,
     ) -> Self {
+        let following = match method {
+            Method::Subscribe | Method::Listen => Following::NotYet,
+            _ => Following::Never,
+        };
         let progress = f64::NEG_INFINITY;
-        Self { id, method, revision, capabilities, token, batch: None, progress, answered: false }
+        Self { id, method, revision, capabilities, token, batch: None, progress, answered: false, following }
+    }
+
+    /// Whether the request stays known after its answer.
+    fn outlives(&mut self, news: News) -> bool {
+        match news {
+            News::Over => false,
+            News::Progress => self.token.is_some() && !self.revision.is_stateless(),
+            News::Changes => self.begin_following(),
+        }
+    }
+
+    fn begin_following(&mut self) -> bool {
+        let begins = self.following == Following::NotYet;
+        if begins {
+            self.following = Following::Begun;
+        }
+        begins
     }
 }
 
@@ -174,7 +211,7 @@ impl Table {
         let flight = self.flights.get_mut(&key)?;
         let batch = flight.batch;
         let line = if batch.is_some() && !fits { left_out(flight) } else { line };
-        if news == News::MayFollow && flight.token.is_some() && !flight.revision.is_stateless() {
+        if flight.outlives(news) {
             flight.answered = true;
             self.answered += 1;
         } else {
@@ -207,6 +244,42 @@ impl Table {
             self.remove(key);
         } else if let Some(token) = flight.token.take() {
             self.tokens.remove(token.value());
+        }
+    }
+
+    /// Lets changes of resources be told under the key of a request in flight. `None` where they
+    /// are already, or never will be.
+    pub(super) fn acknowledge(&mut self, key: RequestKey) -> Option<&RequestId> {
+        let flight = self.flights.get_mut(&key).filter(|flight| flight.method == Method::Listen)?;
+        flight.begin_following().then_some(&flight.id)
+    }
+
+    /// The request under whose key changes of resources are told.
+    pub(super) fn following(&self, key: RequestKey) -> Option<&Flight> {
+        self.flights.get(&key).filter(|flight| flight.following == Following::Begun)
+    }
+
+    /// Ends the subscriptions of the client whose session is over, and gives their keys. One that is
+    /// not answered yet will be, and begins nothing.
+    pub(super) fn end_subscriptions(&mut self) -> Vec<RequestKey> {
+        let mut ended = Vec::new();
+        for (key, flight) in &mut self.flights {
+            if flight.method == Method::Subscribe {
+                if flight.answered {
+                    ended.push(*key);
+                }
+                flight.following = Following::Never;
+            }
+        }
+        ended.sort_unstable();
+        ended.iter().for_each(|key| drop(self.remove(*key)));
+        ended
+    }
+
+    /// Ends one subscription that is answered.
+    pub(super) fn end_subscription(&mut self, key: RequestKey) {
+        if self.following(key).is_some_and(|flight| flight.answered) {
+            self.remove(key);
         }
     }
 

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use cyberine_protocol::model::{
-    CacheHint, CallToolResult, ContentBlock, CreatedTask, ElicitForm, InputRequired, TaskStatus, Tool,
+    CacheHint, CallToolResult, ContentBlock, CreatedTask, ElicitForm, InputRequired, SubscriptionFilter,
+    TaskStatus, Tool,
 };
 use cyberine_protocol::{Answer, Effect, Revision, RpcError, ServerSession, ToolListing};
 use serde_json::{Value, json};
@@ -133,6 +134,47 @@ fn notifications(revision: Revision) -> Vec<Emitted> {
     all
 }
 
+/// What goes out of a subscription, from its beginning to its end.
+fn subscriptions(revision: Revision) -> Vec<Emitted> {
+    let mut session = session_of(revision);
+    let emitted = |what, line: Vec<u8>| Emitted { what, line: parse(&line) };
+    if !revision.is_stateless() {
+        let uri = json!({ "uri": "cyberine://runs/5b1e" });
+        let subscribe =
+            opened(&mut session, &request(revision, json!(8), "resources/subscribe", uri.clone()));
+        let begun = finish(&mut session, &subscribe).unwrap();
+        let news = session.updated(subscribe.key, "cyberine://runs/5b1e").unwrap();
+        let end = opened(&mut session, &request(revision, json!(9), "resources/unsubscribe", uri));
+        return vec![
+            emitted("EmptyResult", begun),
+            emitted("ResourceUpdatedNotification", news),
+            emitted("EmptyResult", finish(&mut session, &end).unwrap()),
+        ];
+    }
+    let filter = json!({ "notifications": { "toolsListChanged": true, "resourceSubscriptions": ["cyberine://runs/5b1e"] } });
+    let mut all = Vec::new();
+    for (id, served) in [
+        (
+            json!("sub-1"),
+            SubscriptionFilter {
+                tools_list_changed: true,
+                prompts_list_changed: true,
+                resources_list_changed: true,
+                resource_subscriptions: vec!["cyberine://runs/5b1e".to_owned()],
+            },
+        ),
+        (json!(7.0), SubscriptionFilter::default()),
+    ] {
+        let listen = opened(&mut session, &request(revision, id, "subscriptions/listen", filter.clone()));
+        let acknowledged = session.acknowledge(listen.key, &served).unwrap();
+        all.push(emitted("SubscriptionsAcknowledgedNotification", acknowledged));
+        let news = session.updated(listen.key, "cyberine://runs/5b1e/\u{9b}x").unwrap();
+        all.push(emitted("ResourceUpdatedNotification", news));
+        all.push(emitted("SubscriptionsListenResult", finish(&mut session, &listen).unwrap()));
+    }
+    all
+}
+
 fn errors(revision: Revision) -> Vec<Emitted> {
     let capabilities =
         cyberine_protocol::model::ClientCapabilities { elicitation_form: true, ..Default::default() };
@@ -169,6 +211,7 @@ fn everything(revision: Revision) -> Vec<Emitted> {
         all.extend(outcomes(revision));
     }
     all.extend(notifications(revision));
+    all.extend(subscriptions(revision));
     all.extend(errors(revision));
     all
 }

@@ -8,5 +8,6 @@ mod official;
 mod openings;
 mod requests;
 mod strict;
+mod subscriptions;
 mod support;
 mod wire_examples;

@@ -38,6 +38,7 @@ pub(crate) fn profile() -> ServerProfile {
         instructions: Some("Ask before anything that spends.".into()),
         tools: true,
         resources: true,
+        subscriptions: true,
         ..ServerProfile::default()
     }
 }
@@ -155,6 +156,8 @@ pub(crate) fn fixture(body: &InboundBody) -> Result<Answer, RpcError> {
             }))
         }
         InboundBody::ReadResource { uri } => Err(RpcError::resource_not_found(uri)),
+        InboundBody::Subscribe { .. } | InboundBody::Unsubscribe { .. } => Ok(Answer::Empty),
+        InboundBody::Listen { .. } => Ok(Answer::ListenEnded),
     }
 }
 

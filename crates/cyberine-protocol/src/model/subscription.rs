@@ -1,0 +1,13 @@
+/// Of which changes a client wants news (`SubscriptionFilter` of the schema), or is to get them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one independent kind of the schema")]
+pub struct SubscriptionFilter {
+    /// Of the list of tools.
+    pub tools_list_changed: bool,
+    /// Of the list of prompts.
+    pub prompts_list_changed: bool,
+    /// Of the list of resources.
+    pub resources_list_changed: bool,
+    /// Of the resources with these URIs.
+    pub resource_subscriptions: Vec<String>,
+}
