@@ -1,12 +1,15 @@
 //! Carries a run out: a thin shell around the step machine.
 
+mod expiry;
+mod log;
+mod mail;
 mod shell;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use cyberine_bus::{Bus, Sender};
-use cyberine_run_store::{Claim, RunState, RunStore, StoreError};
+use cyberine_run_store::{Claim, RunState, RunStore, Steer, StoreError};
 use cyberine_types::RunId;
 use tokio_util::sync::CancellationToken;
 
@@ -65,6 +68,14 @@ impl Engine {
     /// before anything else is done with it. The last event is appended after every turn has
     /// ended and what they left behind has been killed and counted.
     ///
+    /// Messages of the topic `steer` in the mailboxes of the run and of its candidates are
+    /// recorded and shown to every judge that is asked after them; the run acknowledges them as
+    /// the reader `run`. The run's own mailbox is told of its state as it changes. A bus that is
+    /// off or fails changes nothing else.
+    ///
+    /// Where the plan asks for an approval, the run is suspended before anything is judged, until
+    /// a decision on it or on its step is in its log, or the time for one is over.
+    ///
     /// # Errors
     /// [`EngineError`]; nothing more is spent from then on.
     ///
@@ -87,7 +98,8 @@ impl Engine {
                 built: team.candidates.len(),
             });
         }
-        let order = Order { task: run.task, cwd: PathBuf::from(run.cwd), begun: run.engine_pid.is_some() };
+        let (begun, cwd) = (run.engine_pid.is_some(), PathBuf::from(run.cwd));
+        let order = Order { task: run.task, cwd, begun, steers: run.steers };
         Shell::new(self, claim, plan, team, order).run(control, cancel).await
     }
 }
@@ -98,4 +110,6 @@ struct Order {
     cwd: PathBuf,
     /// Whether `Started` is in the log already.
     begun: bool,
+    /// The guidance that is in the log already.
+    steers: Vec<Steer>,
 }

@@ -28,6 +28,7 @@ mod in_process;
 mod label;
 mod llm_judge;
 mod machine;
+mod news;
 mod plan;
 mod reaper;
 mod shuffle;
@@ -37,14 +38,14 @@ mod text;
 mod ticks;
 mod turn;
 
-pub use config::{JudgeKind, OrchestrateConfig};
+pub use config::{Approval, JudgeKind, OrchestrateConfig};
 pub use consensus::{Answer, CONSENSUS, consensus};
 pub use control::{Control, ControlSource, NoControls};
 pub use engine::{Engine, EngineError};
 pub use in_process::InProcessLauncher;
 pub use label::{SCRIPTED_LABEL, is_scripted, labelled};
 pub use llm_judge::LLM_JUDGE;
-pub use plan::{Plan, PlanError, Planned, STEP_ID, STEP_NAME, WORKFLOW, plan};
+pub use plan::{Gate, Plan, PlanError, Planned, STEP_ID, STEP_NAME, WORKFLOW, plan};
 pub use reaper::{NoProcesses, Reaper};
 pub use supervisor::{
     DispatchError, DispatchRequest, Dispatched, LaunchError, Launched, Launcher, MAX_PROMPT, Supervisor,

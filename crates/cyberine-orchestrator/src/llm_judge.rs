@@ -47,6 +47,14 @@ pub(crate) enum Standing {
     Candidate,
 }
 
+/// A word that was sent while the run ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Guidance {
+    /// Who claims to have sent it.
+    pub(crate) from: String,
+    pub(crate) text: String,
+}
+
 /// One question to one juror.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Question {
@@ -54,6 +62,8 @@ pub(crate) struct Question {
     pub(crate) provider: String,
     /// The candidates' texts in the order to show.
     pub(crate) texts: Vec<String>,
+    /// What was sent to guide the run, oldest first.
+    pub(crate) guidance: Vec<Guidance>,
     /// The reply that was not accepted and why, where this is the second try.
     pub(crate) repair: Option<(String, String)>,
 }
@@ -61,11 +71,11 @@ pub(crate) struct Question {
 impl Question {
     /// The conversation to send. `draw` gives random tokens; one that occurs in no text is used.
     pub(crate) fn messages(&self, task: &str, draw: impl FnMut() -> String) -> Vec<Message> {
-        let mut texts: Vec<&str> = self.texts.iter().map(String::as_str).collect();
-        texts.push(task);
-        let token = prompt::fence(draw, &texts);
-        texts.pop();
-        let messages = prompt::messages(task, &texts, &token);
+        let texts: Vec<&str> = self.texts.iter().map(String::as_str).collect();
+        let words = self.guidance.iter().flat_map(|word| [word.from.as_str(), word.text.as_str()]);
+        let all: Vec<&str> = texts.iter().copied().chain([task]).chain(words).collect();
+        let token = prompt::fence(draw, &all);
+        let messages = prompt::messages(task, &self.guidance, &texts, &token);
         match &self.repair {
             Some((reply, problem)) => prompt::with_repair(messages, reply, problem),
             None => messages,
@@ -121,7 +131,7 @@ impl LlmJudge {
         }
     }
 
-    /// What to do now.
+    /// What to do now. Guidance is the run's: whoever asks adds it.
     pub(crate) fn next(&self) -> Next {
         let Some(juror) = self.jurors.get(self.at) else {
             return Next::Decided(self.unjudged());
@@ -130,6 +140,7 @@ impl LlmJudge {
             Some(order) => Next::Ask(Question {
                 provider: juror.provider.clone(),
                 texts: order.iter().map(|at| self.contenders[*at].text.clone()).collect(),
+                guidance: Vec::new(),
                 repair: self.repair.clone(),
             }),
             None => Next::Decided(self.verdict(juror)),

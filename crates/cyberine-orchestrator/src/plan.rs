@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use cyberine_provider::{Limits, ProviderConfig};
+use cyberine_run_store::Choice;
 use cyberine_types::Billing;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,21 @@ pub struct Plan {
     pub limits: Limits,
     /// Draws the order in which a judge is shown the candidates.
     pub seed: u32,
+    /// Where somebody has to approve before anything is judged. A plan from before there were
+    /// approvals has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Gate>,
+}
+
+/// The wait for a decision that stands before judging: reached once every candidate is over and
+/// at least one has answered, whether or not there is anything to compare then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Gate {
+    /// How long it lasts, in seconds.
+    pub seconds: u64,
+    /// What is taken for decided then.
+    pub on_expiry: Choice,
 }
 
 /// A provider of a plan.
@@ -82,6 +98,7 @@ pub fn plan(
         max_parallel: config.max_parallel.max(1),
         judge_always: config.judge_always,
         limits: config.limits(),
+        approval: config.gate(),
         candidates,
         seed,
     })
@@ -159,6 +176,20 @@ mod tests {
         assert_eq!((names(&plan.candidates), names(&plan.judge_providers)), (vec!["a", "b"], vec!["a", "b"]));
         assert_eq!((plan.quorum, plan.seed), (2, 7));
         assert_eq!(Plan::from_spec(&plan.to_spec().unwrap()).unwrap(), plan);
+    }
+
+    #[test]
+    fn an_approval_is_frozen_and_a_plan_from_before_there_were_any_has_none() {
+        use crate::config::Approval;
+
+        let config = OrchestrateConfig { approval: Approval::Required, ..OrchestrateConfig::default() };
+        let plan = plan(&config, &providers(&["a"]), 7).unwrap();
+        assert_eq!(plan.approval, Some(Gate { seconds: 3_600, on_expiry: Choice::Reject }));
+        let mut spec = plan.to_spec().unwrap();
+        assert_eq!(Plan::from_spec(&spec).unwrap(), plan);
+        assert_eq!(spec["approval"], serde_json::json!({ "seconds": 3600, "onExpiry": "reject" }));
+        spec.as_object_mut().unwrap().remove("approval");
+        assert_eq!(Plan::from_spec(&spec).unwrap(), Plan { approval: None, ..plan });
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod stuck;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use cyberine_bus::{Bus, Sender};
 use cyberine_run_store::{CancelOutcome, Claim, RunEvent, RunState, RunStore, StoreError};
 use cyberine_types::{Clock, RunId, SystemClock, Usd};
 use futures_util::future::BoxFuture;
@@ -13,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::label::{is_scripted, labelled};
+use crate::news::Herald;
 use crate::plan::Plan;
 use crate::reaper::Reaper;
 
@@ -53,6 +55,7 @@ pub struct Supervisor {
     launcher: Arc<dyn Launcher>,
     reaper: Arc<dyn Reaper>,
     clock: Arc<dyn Clock>,
+    herald: Option<Herald>,
     work: Arc<Work>,
 }
 
@@ -159,7 +162,15 @@ impl Supervisor {
     /// dead ones leave behind.
     #[must_use]
     pub fn new(store: Arc<dyn RunStore>, launcher: Arc<dyn Launcher>, reaper: Arc<dyn Reaper>) -> Self {
-        Self { store, launcher, reaper, clock: Arc::new(SystemClock), work: Arc::default() }
+        let (clock, work) = (Arc::new(SystemClock), Arc::default());
+        Self { store, launcher, reaper, clock, herald: None, work }
+    }
+
+    /// Tells the mailboxes of the runs it settles of their end, as `sender`.
+    #[must_use]
+    pub fn with_bus(mut self, bus: Arc<dyn Bus>, sender: Sender) -> Self {
+        self.herald = Some(Herald { bus, sender });
+        self
     }
 
     /// Tells by `clock` how long ago somebody wanted a run stopped.
@@ -247,6 +258,14 @@ impl Supervisor {
             reason: Some(grave.reason.to_owned()),
             processes,
         };
-        self.store.append(claim, vec![settled]).await.map(drop)
+        self.settle(claim, settled).await
+    }
+
+    async fn settle(&self, claim: &Claim, settled: RunEvent) -> Result<(), StoreError> {
+        self.store.append(claim, vec![settled.clone()]).await?;
+        if let Some(herald) = &self.herald {
+            herald.tell(claim.run(), &settled).await;
+        }
+        Ok(())
     }
 }

@@ -1,28 +1,32 @@
-//! The asynchronous part: turns in flight, the watch for requests to stop, effects taken out.
+//! The asynchronous part: turns in flight, what comes from outside, effects taken out.
+
+mod parts;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cyberine_provider::{Message, Provider, ProviderInfo, Role, Turn, TurnError};
-use cyberine_run_store::{CandidateError, Claim, ProcessCount, RunEvent, RunState, RunStore, StoreError};
-use cyberine_types::{RunId, Usage};
+use cyberine_provider::{Message, Provider, Role, Turn, TurnError};
+use cyberine_run_store::{Claim, ProcessCount, RunEvent, RunState, StoreError};
+use cyberine_types::{Clock, RunId, SystemClock, Usage};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::expiry::Expiry;
+use super::log::LogWatch;
+use super::mail::Mail;
 use super::{Engine, EngineError, Order};
 use crate::control::{Control, ControlSource};
 use crate::llm_judge::Question;
-use crate::machine::{Action, Contestant, Effects, Input, Machine, Settlement, Setup};
-use crate::plan::Plan;
+use crate::machine::{Action, Effects, Input, Machine, Settlement, Steering};
+use crate::plan::{Gate, Plan, STEP_ID};
 use crate::team::Team;
 use crate::ticks;
 use crate::turn::{self, Finished};
+use parts::{input, setup};
 
-/// How often the store is asked for requests to stop, should a wake-up get lost.
-const POLL: Duration = Duration::from_millis(500);
 /// How long turns have to die before they are dropped and reaped.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -36,7 +40,10 @@ enum Seat {
 /// What the shell has waited for.
 enum Woken {
     Turn(Seat, Finished),
+    Log(Vec<Input>),
     Control(Control),
+    Steers(Vec<Steering>),
+    Expired,
     GraceOver,
 }
 
@@ -54,12 +61,23 @@ pub(super) struct Shell<'a> {
     kill: CancellationToken,
     kill_by: Option<Instant>,
     grace: Duration,
+    log: LogWatch,
+    mail: Mail,
+    /// Set while the run waits for an approval.
+    expiry: Option<Expiry>,
+    clock: Arc<dyn Clock>,
 }
 
 impl<'a> Shell<'a> {
     pub(super) fn new(engine: &'a Engine, claim: Claim, plan: &'a Plan, team: Team, order: Order) -> Self {
-        let machine = Machine::new(setup(plan, &team));
+        let machine = Machine::new(setup(plan, &team, &order.steers));
+        let names: Vec<String> = plan.candidates.iter().map(|planned| planned.name.clone()).collect();
+        let (bus, sender) = (Arc::clone(&engine.bus), engine.sender.clone());
         Self {
+            log: LogWatch::new(Arc::clone(&engine.store), claim.run()),
+            mail: Mail::new(bus, sender, claim.run(), &names),
+            expiry: None,
+            clock: Arc::new(SystemClock),
             engine,
             claim,
             plan,
@@ -91,13 +109,10 @@ impl<'a> Shell<'a> {
         cancel: &CancellationToken,
     ) -> Result<RunState, StoreError> {
         self.announce().await?;
-        let mut watch = stop_requested(Arc::clone(&self.engine.store), self.claim.run());
-        let mut watching = true;
-        let mut inputs = VecDeque::new();
         // A request to stop that came before the start is seen before anything is spent.
-        match self.recorded_stop().await? {
-            Some(stop) => inputs.extend([stop]),
-            None => inputs.extend([Input::Begin]),
+        let mut inputs = VecDeque::from(self.log.look().await?);
+        if !matches!(inputs.front(), Some(Input::CancelRequested { .. })) {
+            inputs.push_back(Input::Begin);
         }
         loop {
             while let Some(input) = inputs.pop_front() {
@@ -106,12 +121,15 @@ impl<'a> Shell<'a> {
                     return self.settle(settlement).await;
                 }
             }
+            self.mail.taken_in();
             let woken = tokio::select! {
                 biased;
                 Some((seat, finished)) = self.turns.next(), if !self.turns.is_empty() => Woken::Turn(seat, finished),
-                stop = &mut watch, if watching => { watching = false; Woken::Control(stop) }
+                inputs = self.log.next() => Woken::Log(inputs),
                 () = cancel.cancelled(), if self.kill_by.is_none() => Woken::Control(by_shutdown()),
                 word = control.next() => Woken::Control(word),
+                words = self.mail.next() => Woken::Steers(words),
+                () = reached(self.expiry, &*self.clock) => Woken::Expired,
                 () = sleep_until(self.kill_by) => Woken::GraceOver,
             };
             self.take(woken, &mut inputs).await?;
@@ -122,7 +140,16 @@ impl<'a> Shell<'a> {
         match woken {
             Woken::Turn(seat, finished) => {
                 self.seats.retain(|open| *open != seat);
+                if self.seats.is_empty() {
+                    self.catch_up(inputs).await;
+                }
                 inputs.push_back(input(seat, finished));
+            }
+            Woken::Log(written) => {
+                if matches!(written.first(), Some(Input::Decided(_))) {
+                    self.catch_up(inputs).await;
+                }
+                inputs.extend(written);
             }
             Woken::Control(Control::Stop { by, reason }) => {
                 // Recorded before it takes effect. A repetition is the same request.
@@ -131,6 +158,14 @@ impl<'a> Shell<'a> {
             }
             Woken::Control(Control::Unknown { detail }) => {
                 self.append(vec![Control::ignored(detail)]).await?;
+            }
+            Woken::Steers(words) => inputs.extend(words.into_iter().map(Input::Steered)),
+            Woken::Expired => {
+                self.expiry = None;
+                self.catch_up(inputs).await;
+                // A decision that is on record by now goes before the want of one.
+                inputs.extend(self.log.look().await?);
+                inputs.push_back(Input::Expired);
             }
             Woken::GraceOver => {
                 self.turns.clear();
@@ -141,24 +176,24 @@ impl<'a> Shell<'a> {
         Ok(())
     }
 
-    async fn announce(&mut self) -> Result<(), StoreError> {
-        if self.order.begun {
-            return Ok(());
-        }
-        self.append(vec![RunEvent::Started { pid: std::process::id() }]).await
+    /// Takes in the guidance that is there before a judge may be asked.
+    async fn catch_up(&mut self, inputs: &mut VecDeque<Input>) {
+        inputs.extend(self.mail.look().await.into_iter().map(Input::Steered));
     }
 
-    async fn recorded_stop(&mut self) -> Result<Option<Input>, StoreError> {
-        let events = self.engine.store.events(self.claim.run(), 0).await?;
-        Ok(events
-            .into_iter()
-            .find_map(|event| stop_in(event.body))
-            .map(|(by, reason)| Input::CancelRequested { by, reason }))
+    async fn announce(&mut self) -> Result<(), StoreError> {
+        let started = RunEvent::Started { pid: std::process::id() };
+        if self.order.begun {
+            self.mail.tell(&[started]);
+            return Ok(());
+        }
+        self.append(vec![started]).await
     }
 
     async fn append(&mut self, events: Vec<RunEvent>) -> Result<(), StoreError> {
         if !events.is_empty() {
-            self.engine.store.append(&self.claim, events).await?;
+            self.engine.store.append(&self.claim, events.clone()).await?;
+            self.mail.tell(&events);
         }
         Ok(())
     }
@@ -171,6 +206,7 @@ impl<'a> Shell<'a> {
             match action {
                 Action::Ask(at) => self.ask(at),
                 Action::AskJudge(question) => self.ask_judge(&question),
+                Action::Suspend(gate) => self.suspend(gate).await?,
                 Action::KillTurns => self.kill_turns(),
                 Action::Settle(end) => settlement = Some(end),
             }
@@ -214,6 +250,13 @@ impl<'a> Shell<'a> {
             .push(Box::pin(async move { (seat, turn::take(provider, turn, name, ticks, cancel).await) }));
     }
 
+    async fn suspend(&mut self, gate: Gate) -> Result<(), StoreError> {
+        let expiry = Expiry::after(gate.seconds, &*self.clock);
+        self.expiry = Some(expiry);
+        let (step, expires_at, on_expiry) = (STEP_ID.to_owned(), expiry.at, gate.on_expiry);
+        self.append(vec![RunEvent::ApprovalRequested { step, expires_at, on_expiry }]).await
+    }
+
     fn kill_turns(&mut self) {
         self.kill.cancel();
         self.kill_by = Some(Instant::now() + self.grace);
@@ -227,6 +270,8 @@ impl<'a> Shell<'a> {
             RunEvent::Settled { state, detail: detail.clone(), reason: reason.map(str::to_owned), processes };
         self.append(vec![settled]).await?;
         self.say_settled(detail);
+        self.mail.taken_in();
+        self.mail.close().await;
         Ok(state)
     }
 
@@ -242,7 +287,10 @@ impl<'a> Shell<'a> {
                 processes,
             };
             match self.append(vec![settled]).await {
-                Ok(()) => self.say_settled(detail),
+                Ok(()) => {
+                    self.say_settled(detail);
+                    self.mail.close().await;
+                }
                 Err(again) => {
                     tracing::error!(run = %self.claim.run(), error = %again, "the run could not be settled")
                 }
@@ -267,52 +315,6 @@ impl<'a> Shell<'a> {
     }
 }
 
-fn setup(plan: &Plan, team: &Team) -> Setup {
-    let candidates = plan.candidates.iter().zip(&team.candidates);
-    let judges = plan.judge_providers.iter().map(|planned| (planned, team.judges.get(&planned.name)));
-    let contestants = candidates.map(|(planned, provider)| contestant(&planned.name, provider.info()));
-    // One that was planned and not built is asked all the same, and fails like any other.
-    let jurors = judges.map(|(planned, provider)| match provider {
-        Some(provider) => contestant(&planned.name, provider.info()),
-        None => contestant(&planned.name, &planned.provider.info(&planned.name)),
-    });
-    Setup {
-        contestants: contestants.collect(),
-        judges: plan.judges.clone(),
-        jurors: jurors.collect(),
-        quorum: plan.quorum,
-        max_parallel: plan.max_parallel,
-        judge_always: plan.judge_always,
-        seed: u64::from(plan.seed),
-    }
-}
-
-fn contestant(name: &str, info: &ProviderInfo) -> Contestant {
-    Contestant {
-        id: name.to_owned(),
-        kind: info.kind.clone(),
-        model: info.model.clone(),
-        billing: info.billing,
-    }
-}
-
-fn input(seat: Seat, finished: Finished) -> Input {
-    let Finished { answer, usage, duration_ms } = finished;
-    match (seat, answer) {
-        (Seat::Candidate(candidate), Ok(text)) => Input::Answered { candidate, text, usage, duration_ms },
-        (Seat::Candidate(candidate), Err(error)) => {
-            Input::Failed { candidate, code: error.code(), message: error.to_string(), usage, duration_ms }
-        }
-        (Seat::Judge, answer) => {
-            let failure = |error: TurnError| CandidateError {
-                code: error.code().to_owned(),
-                message: error.to_string(),
-            };
-            Input::JudgeReplied { reply: answer.map_err(failure), usage, duration_ms }
-        }
-    }
-}
-
 /// What is said of a turn that did not end when it was told to.
 fn dropped() -> Finished {
     Finished { answer: Err(TurnError::Cancelled), usage: Usage::default(), duration_ms: 0 }
@@ -322,31 +324,11 @@ fn by_shutdown() -> Control {
     Control::Stop { by: "shutdown".to_owned(), reason: None }
 }
 
-fn stop_in(event: RunEvent) -> Option<(String, Option<String>)> {
-    match event {
-        RunEvent::CancelRequested { by, reason } => Some((by, reason)),
-        _ => None,
+async fn reached(expiry: Option<Expiry>, clock: &dyn Clock) {
+    match expiry {
+        Some(expiry) => expiry.reached(clock).await,
+        None => std::future::pending().await,
     }
-}
-
-/// Resolves once the run's log holds a request to stop it. A store that fails here is asked
-/// again: the next append will show whether it is broken.
-fn stop_requested(store: Arc<dyn RunStore>, run: RunId) -> BoxFuture<'static, Control> {
-    Box::pin(async move {
-        let mut after = 0;
-        loop {
-            match store.events(run, after).await {
-                Ok(events) => {
-                    after = events.last().map_or(after, |event| event.seq);
-                    if let Some((by, reason)) = events.into_iter().find_map(|event| stop_in(event.body)) {
-                        return Control::Stop { by, reason };
-                    }
-                }
-                Err(error) => tracing::warn!(%run, %error, "requests to stop could not be read"),
-            }
-            store.changed(run, after, POLL).await;
-        }
-    })
 }
 
 async fn sleep_until(instant: Option<Instant>) {

@@ -1,10 +1,12 @@
 //! What goes into the step machine and what comes out of it.
 
-use cyberine_run_store::{CandidateError, RunEvent, RunState};
+use cyberine_run_store::{CandidateError, Choice, RunEvent, RunState};
 use cyberine_types::{Billing, Usage};
 
 use crate::config::JudgeKind;
 use crate::llm_judge::Question;
+use crate::machine::Steering;
+use crate::plan::Gate;
 
 /// A provider before it is asked, as a candidate or as a judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,16 +28,51 @@ pub(crate) struct Setup {
     pub(crate) max_parallel: usize,
     pub(crate) judge_always: bool,
     pub(crate) seed: u64,
+    /// Where somebody has to approve before anything is judged.
+    pub(crate) gate: Option<Gate>,
+    /// Guidance that is in the run's log already.
+    pub(crate) steered: Vec<Steering>,
+}
+
+/// What somebody decided on the run or on its one step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Decision {
+    pub(crate) choice: Choice,
+    pub(crate) by: String,
+    pub(crate) comment: Option<String>,
 }
 
 /// What has happened.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Input {
     Begin,
-    Answered { candidate: usize, text: String, usage: Usage, duration_ms: u64 },
-    Failed { candidate: usize, code: &'static str, message: String, usage: Usage, duration_ms: u64 },
-    JudgeReplied { reply: Result<String, CandidateError>, usage: Usage, duration_ms: u64 },
-    CancelRequested { by: String, reason: Option<String> },
+    Answered {
+        candidate: usize,
+        text: String,
+        usage: Usage,
+        duration_ms: u64,
+    },
+    Failed {
+        candidate: usize,
+        code: &'static str,
+        message: String,
+        usage: Usage,
+        duration_ms: u64,
+    },
+    JudgeReplied {
+        reply: Result<String, CandidateError>,
+        usage: Usage,
+        duration_ms: u64,
+    },
+    CancelRequested {
+        by: String,
+        reason: Option<String>,
+    },
+    /// The first that comes counts; where there is no gate, none does.
+    Decided(Decision),
+    /// The gate's time is over.
+    Expired,
+    Steered(Steering),
 }
 
 /// What to do about it: append all of `append` first, then act in order.
@@ -50,6 +87,8 @@ pub(crate) enum Action {
     /// Ask the candidate of this index.
     Ask(usize),
     AskJudge(Question),
+    /// Append that the run waits for an approval, and until when; tell when that time is over.
+    Suspend(Gate),
     /// Kill every turn; each still reports its end.
     KillTurns,
     /// Nothing more will happen: count what is left and append the last event.

@@ -1,4 +1,11 @@
 use super::*;
+use crate::config::JudgeKind;
+use crate::llm_judge::Standing;
+use cyberine_run_store::{CandidateError, Choice};
+
+mod any_course;
+mod gated;
+mod guided;
 
 fn contestant(name: &str) -> Contestant {
     Contestant { id: name.to_owned(), kind: "command".into(), model: None, billing: Billing::Free }
@@ -13,6 +20,8 @@ fn setup(names: &[&str]) -> Setup {
         max_parallel: 16,
         judge_always: false,
         seed: 1,
+        gate: None,
+        steered: Vec::new(),
     }
 }
 
@@ -27,6 +36,14 @@ fn failed(candidate: usize, code: &'static str) -> Input {
 fn replied(reply: Result<String, &str>, output: u64) -> Input {
     let reply = reply.map_err(|code| CandidateError { code: code.to_owned(), message: "m".into() });
     Input::JudgeReplied { reply, usage: Usage { output, ..Usage::default() }, duration_ms: 1 }
+}
+
+fn decided(choice: Choice) -> Input {
+    Input::Decided(Decision { choice, by: "boss@1".into(), comment: Some("not\nthis".into()) })
+}
+
+fn steered(text: &str) -> Input {
+    Input::Steered(Steering::new(MessageId::random(), "mcp host@1", text))
 }
 
 fn stop() -> Input {
@@ -287,162 +304,5 @@ fn scripted_answers_are_labelled_in_every_settlement() {
             actions.extend(machine.step(failed(0, "cancelled")).actions);
         }
         assert!(settlement(&actions).detail.ends_with("; scripted answers, no model was called"));
-    }
-}
-
-mod any_course {
-    //! Whatever happens in whatever order, the log fits the store's fold, the run settles once
-    //! and nobody wins who has not answered.
-
-    use super::*;
-    use crate::llm_judge::Question;
-    use cyberine_run_store::{Event, ProcessCount, Run, fold};
-    use cyberine_types::{RunId, Timestamp, Usd};
-    use proptest::prelude::*;
-
-    #[derive(Debug, Clone)]
-    struct Course {
-        endings: Vec<u8>,
-        replies: Vec<u8>,
-        /// Which of the open turns ends next.
-        picks: Vec<usize>,
-        cancel_at: Option<usize>,
-        quorum: usize,
-        max_parallel: usize,
-        judge_always: bool,
-    }
-
-    fn courses() -> impl Strategy<Value = Course> {
-        let endings = proptest::collection::vec(0..5_u8, 1..5);
-        let replies = proptest::collection::vec(0..5_u8, 12);
-        let picks = proptest::collection::vec(any::<usize>(), 40);
-        let tuning = (0..4_usize, 0..4_usize, any::<bool>());
-        (endings, replies, picks, proptest::option::of(0..14_usize), tuning).prop_map(
-            |(endings, replies, picks, cancel_at, (quorum, max_parallel, judge_always))| Course {
-                endings,
-                replies,
-                picks,
-                cancel_at,
-                quorum,
-                max_parallel,
-                judge_always,
-            },
-        )
-    }
-
-    enum Open {
-        Candidate(usize),
-        Judge(Question),
-    }
-
-    fn end(turn: Open, course: &Course, asked: &mut usize) -> Input {
-        match turn {
-            Open::Candidate(at) => match course.endings[at] {
-                0 => failed(at, "auth"),
-                1 => failed(at, "empty"),
-                2 => answered(at, "same"),
-                3 => answered(at, "Same."),
-                _ => answered(at, &format!("own {at}")),
-            },
-            Open::Judge(question) => {
-                *asked += 1;
-                let count = question.texts.len();
-                let place = match course.replies[*asked % course.replies.len()] {
-                    0 => return replied(Err("crashed"), 1),
-                    1 => return replied(Ok("A wins, clearly".into()), 1),
-                    2 => 0,
-                    3 => count - 1,
-                    _ => question.texts.iter().position(|text| text.starts_with("own")).unwrap_or(0),
-                };
-                let labels: Vec<String> = ('A'..).take(count).map(String::from).collect();
-                let scores: Vec<_> = labels
-                    .iter()
-                    .map(|label| serde_json::json!({ "label": label, "score": 5, "reason": "" }))
-                    .collect();
-                let reply = serde_json::json!({ "winner": labels[place], "scores": scores, "rationale": "" });
-                replied(Ok(reply.to_string()), 1)
-            }
-        }
-    }
-
-    /// Plays the course and returns the log, the settlement and how often a judge was asked.
-    fn play(course: &Course) -> (Vec<RunEvent>, Vec<Settlement>, usize) {
-        let names: Vec<String> = (0..course.endings.len()).map(|at| format!("c{at}")).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let (quorum, max_parallel, judge_always) = (course.quorum, course.max_parallel, course.judge_always);
-        let mut machine = Machine::new(Setup { quorum, max_parallel, judge_always, ..setup(&names) });
-        let (mut log, mut ends, mut open, mut asked) = (Vec::new(), Vec::new(), Vec::new(), 0);
-        let (mut inputs, mut killed) = (vec![Input::Begin], false);
-        for step in 0..60 {
-            if course.cancel_at == Some(step) {
-                inputs.push(stop());
-            }
-            for input in inputs.drain(..) {
-                let effects = machine.step(input);
-                log.extend(effects.append);
-                for action in effects.actions {
-                    match action {
-                        Action::Ask(at) => open.push(Open::Candidate(at)),
-                        Action::AskJudge(question) => open.push(Open::Judge(question)),
-                        Action::KillTurns => killed = true,
-                        Action::Settle(settlement) => ends.push(settlement),
-                    }
-                    assert!(!killed || open.len() <= names.len(), "nothing starts once turns are killed");
-                }
-            }
-            if !open.is_empty() {
-                let turn = open.remove(course.picks[step % course.picks.len()] % open.len());
-                inputs.push(end(turn, course, &mut asked));
-            }
-        }
-        (log, ends, asked)
-    }
-
-    fn folded(log: Vec<RunEvent>, end: &Settlement) -> Run {
-        let admitted = RunEvent::Admitted {
-            workflow: "mcp-orchestrate".into(),
-            prompt: "p".into(),
-            cwd: "/".into(),
-            requested_by: "cli".into(),
-            spec: serde_json::Value::Null,
-            reserved: Usd::ZERO,
-        };
-        let settled = RunEvent::Settled {
-            state: end.state,
-            detail: end.detail.clone(),
-            reason: end.reason.map(str::to_owned),
-            processes: ProcessCount::default(),
-        };
-        let bodies = [admitted, RunEvent::Started { pid: 1 }].into_iter().chain(log).chain([settled]);
-        let at = Timestamp::from_unix_ms(0);
-        let events: Vec<Event> =
-            bodies.zip(1..).map(|(body, seq)| Event { seq, at, epoch: 1, body }).collect();
-        fold(RunId::random(), &events).unwrap()
-    }
-
-    proptest! {
-        #[test]
-        fn settles_once_with_a_log_that_folds(course in courses()) {
-            let (log, ends, asked) = play(&course);
-            prop_assert_eq!(ends.len(), 1, "{:?}", ends);
-            let run = folded(log, &ends[0]);
-            prop_assert_eq!(run.state, ends[0].state);
-            let answered = course.endings.iter().filter(|ending| **ending >= 2).count();
-            if run.state != RunState::Cancelled {
-                prop_assert_eq!(run.state == RunState::Error, answered == 0);
-                prop_assert!(run.steps[0].candidates.iter().all(|one| one.state.is_terminal()));
-            }
-            for step in &run.steps {
-                let judging: u64 = step.verdicts.iter().map(|verdict| verdict.usage.output).sum();
-                prop_assert_eq!(judging, u64::try_from(asked).unwrap(), "every reply is paid for once");
-                prop_assert_eq!(step.judge_calls.len(), asked, "every question is in the log");
-                prop_assert_eq!(run.usage.output, judging);
-                if let Some(winner) = step.verdict.as_ref().and_then(|verdict| verdict.winner.as_ref()) {
-                    let won = step.candidates.iter().find(|one| one.id == *winner).unwrap();
-                    prop_assert_eq!(won.state, RunState::Done);
-                    prop_assert!(answered >= 2);
-                }
-            }
-        }
     }
 }

@@ -129,7 +129,7 @@ impl Supervisor {
             reason: None,
             processes: ProcessCount::default(),
         };
-        self.store.append(claim, vec![settled]).await.map(drop)
+        self.settle(claim, settled).await
     }
 
     async fn settle_unlaunched(&self, run: RunId, why: &LaunchError) -> Result<(), StoreError> {

@@ -259,6 +259,7 @@ pub(crate) fn plan(candidates: &[String], judges: &[String]) -> Plan {
         judge_always: false,
         limits: Limits::default(),
         seed: 3,
+        approval: None,
     }
 }
 

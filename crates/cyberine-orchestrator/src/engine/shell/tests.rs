@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use cyberine_bus::{Channel, Sender};
-use cyberine_provider::{Capabilities, ProviderConfig, TurnEvent};
-use cyberine_run_store::{MemoryRunStore, NewRun, Reserve};
+use cyberine_provider::{Capabilities, ProviderConfig, ProviderInfo, TurnEvent};
+use cyberine_run_store::{MemoryRunStore, NewRun, Reserve, RunStore as _};
 use cyberine_types::{Billing, InstanceId, Principal, SystemClock, Usd};
 use futures_util::stream::{self, BoxStream};
 
@@ -63,7 +63,7 @@ async fn a_turn_that_does_not_end_when_told_is_dropped_and_the_run_settles() {
         bus: Arc::new(cyberine_bus::NoBus),
         sender: Sender::new(&Principal::local("u"), Channel::Run, InstanceId::random()),
     };
-    let order = Order { task: "p".to_owned(), cwd: PathBuf::from("/"), begun: false };
+    let order = Order { task: "p".to_owned(), cwd: PathBuf::from("/"), begun: false, steers: Vec::new() };
     let mut shell = Shell::new(&engine, claim, &plan, team, order);
     shell.grace = Duration::from_millis(20);
     let cancel = CancellationToken::new();

@@ -1,0 +1,89 @@
+//! What others write into a run's log: requests to stop it, and decisions.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cyberine_run_store::{Event, RunEvent, RunStore, StoreError};
+use cyberine_types::RunId;
+use futures_util::future::BoxFuture;
+
+use crate::machine::{Decision, Input};
+use crate::plan::STEP_ID;
+
+/// How often the log is looked at, should a wake-up get lost.
+const POLL: Duration = Duration::from_millis(500);
+
+/// Reads a run's log as it grows.
+pub(super) struct LogWatch {
+    store: Arc<dyn RunStore>,
+    run: RunId,
+    after: u64,
+    reading: Option<BoxFuture<'static, (u64, Vec<Input>)>>,
+}
+
+impl LogWatch {
+    pub(super) fn new(store: Arc<dyn RunStore>, run: RunId) -> Self {
+        Self { store, run, after: 0, reading: None }
+    }
+
+    /// What is there and was not given before. A request to stop comes before decisions: what is
+    /// about to stop does not go on first.
+    pub(super) async fn look(&mut self) -> Result<Vec<Input>, StoreError> {
+        self.reading = None;
+        let events = self.store.events(self.run, self.after).await?;
+        self.after = last(&events, self.after);
+        Ok(inputs(events))
+    }
+
+    /// The next of it, as soon as there is some. A store that fails here is asked again: the next
+    /// append will show whether it is broken.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing.
+    pub(super) async fn next(&mut self) -> Vec<Input> {
+        let (store, run, after) = (&self.store, self.run, self.after);
+        let reading = self.reading.get_or_insert_with(|| Box::pin(wait(Arc::clone(store), run, after)));
+        let (after, inputs) = reading.await;
+        (self.after, self.reading) = (after, None);
+        inputs
+    }
+}
+
+async fn wait(store: Arc<dyn RunStore>, run: RunId, mut after: u64) -> (u64, Vec<Input>) {
+    loop {
+        match store.events(run, after).await {
+            Ok(events) => {
+                after = last(&events, after);
+                let inputs = inputs(events);
+                if !inputs.is_empty() {
+                    return (after, inputs);
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%run, %error, "requests to stop and decisions could not be read");
+            }
+        }
+        store.changed(run, after, POLL).await;
+    }
+}
+
+fn last(events: &[Event], after: u64) -> u64 {
+    events.last().map_or(after, |event| event.seq)
+}
+
+fn inputs(events: Vec<Event>) -> Vec<Input> {
+    let mut inputs: Vec<Input> = events.into_iter().filter_map(|event| input(event.body)).collect();
+    inputs.sort_by_key(|input| !matches!(input, Input::CancelRequested { .. }));
+    inputs
+}
+
+fn input(event: RunEvent) -> Option<Input> {
+    match event {
+        RunEvent::CancelRequested { by, reason } => Some(Input::CancelRequested { by, reason }),
+        RunEvent::Decided { decision } if decision.step_id.as_deref().is_none_or(|step| step == STEP_ID) => {
+            let (choice, by, comment) = (decision.decision, decision.decided_by, decision.comment);
+            Some(Input::Decided(Decision { choice, by, comment }))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,58 @@
+//! What the machine is told: whom it has, and how turns have ended.
+
+use cyberine_provider::{ProviderInfo, TurnError};
+use cyberine_run_store::{CandidateError, Steer};
+
+use super::Seat;
+use crate::machine::{Contestant, Input, Setup, Steering};
+use crate::plan::Plan;
+use crate::team::Team;
+use crate::turn::Finished;
+
+pub(super) fn setup(plan: &Plan, team: &Team, steers: &[Steer]) -> Setup {
+    let candidates = plan.candidates.iter().zip(&team.candidates);
+    let judges = plan.judge_providers.iter().map(|planned| (planned, team.judges.get(&planned.name)));
+    let contestants = candidates.map(|(planned, provider)| contestant(&planned.name, provider.info()));
+    // One that was planned and not built is asked all the same, and fails like any other.
+    let jurors = judges.map(|(planned, provider)| match provider {
+        Some(provider) => contestant(&planned.name, provider.info()),
+        None => contestant(&planned.name, &planned.provider.info(&planned.name)),
+    });
+    Setup {
+        contestants: contestants.collect(),
+        judges: plan.judges.clone(),
+        jurors: jurors.collect(),
+        quorum: plan.quorum,
+        max_parallel: plan.max_parallel,
+        judge_always: plan.judge_always,
+        seed: u64::from(plan.seed),
+        gate: plan.approval,
+        steered: steers.iter().map(|steer| Steering::new(steer.message, &steer.from, &steer.text)).collect(),
+    }
+}
+
+fn contestant(name: &str, info: &ProviderInfo) -> Contestant {
+    Contestant {
+        id: name.to_owned(),
+        kind: info.kind.clone(),
+        model: info.model.clone(),
+        billing: info.billing,
+    }
+}
+
+pub(super) fn input(seat: Seat, finished: Finished) -> Input {
+    let Finished { answer, usage, duration_ms } = finished;
+    match (seat, answer) {
+        (Seat::Candidate(candidate), Ok(text)) => Input::Answered { candidate, text, usage, duration_ms },
+        (Seat::Candidate(candidate), Err(error)) => {
+            Input::Failed { candidate, code: error.code(), message: error.to_string(), usage, duration_ms }
+        }
+        (Seat::Judge, answer) => {
+            let failure = |error: TurnError| CandidateError {
+                code: error.code().to_owned(),
+                message: error.to_string(),
+            };
+            Input::JudgeReplied { reply: answer.map_err(failure), usage, duration_ms }
+        }
+    }
+}
