@@ -98,20 +98,32 @@ pub async fn check(store: &SqliteRunStore) -> Result<Report, StoreError> {
 fn check_home(inner: &Inner) -> Result<Report, StoreError> {
     let mut report = Report::default();
     inner.database.read(|conn| check_pages(conn, &mut report))?;
+    match check_runs(inner, &mut report) {
+        // What was found is told, and nothing is derived from a database that cannot be read.
+        Err(error @ StoreError::DatabaseDamaged { .. }) if !report.findings.is_empty() => {
+            report.add(FindingKind::Database, "state.db".to_owned(), detail(&error), Repair::Left);
+            return Ok(report);
+        }
+        outcome => outcome?,
+    }
+    files::check_projects(inner, &mut report)?;
+    files::check_orphans(inner, &mut report)?;
+    files::check_leftovers(inner, &mut report)?;
+    Ok(report)
+}
+
+fn check_runs(inner: &Inner, report: &mut Report) -> Result<(), StoreError> {
     for id in inner.database.read(read::all)? {
         report.runs += 1;
         match id {
-            Ok(id) => check_run(inner, id, &mut report)?,
+            Ok(id) => check_run(inner, id, report)?,
             Err(text) => {
                 let detail = "its id is not a run id".to_owned();
                 report.add(FindingKind::Row, text.chars().take(80).collect(), detail, Repair::Left);
             }
         }
     }
-    files::check_projects(inner, &mut report)?;
-    files::check_orphans(inner, &mut report)?;
-    files::check_leftovers(inner, &mut report)?;
-    Ok(report)
+    Ok(())
 }
 
 /// Whether a finding has been put right.

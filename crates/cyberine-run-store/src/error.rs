@@ -136,6 +136,14 @@ pub enum StoreError {
         /// How many projects the home knows.
         projects: usize,
     },
+    /// What the database holds cannot be read as one.
+    #[error("the database `{}` is damaged: {detail}", .path.display())]
+    DatabaseDamaged {
+        /// The database.
+        path: PathBuf,
+        /// What was found.
+        detail: String,
+    },
     /// There is a database where a lost one was to be rebuilt.
     #[error("the database `{}` is there already", .path.display())]
     DatabaseExists {
@@ -200,7 +208,9 @@ impl StoreError {
             | Self::NoLocks { .. }
             | Self::NewerDatabase { .. }
             | Self::DatabaseExists { .. } => StoreErrorKind::Setup,
-            Self::Corrupt { .. } | Self::DatabaseLost { .. } => StoreErrorKind::Damaged,
+            Self::Corrupt { .. } | Self::DatabaseLost { .. } | Self::DatabaseDamaged { .. } => {
+                StoreErrorKind::Damaged
+            }
             Self::Busy { .. } => StoreErrorKind::Busy,
             Self::Files { .. } | Self::Database { .. } | Self::Worker { .. } => StoreErrorKind::Storage,
         }
@@ -225,6 +235,7 @@ impl StoreError {
             Self::NoLocks { .. } => "no_locks",
             Self::NewerDatabase { .. } => "newer_database",
             Self::DatabaseLost { .. } => "database_lost",
+            Self::DatabaseDamaged { .. } => "database_damaged",
             Self::DatabaseExists { .. } => "database_exists",
             Self::Busy { .. } => "database_busy",
             Self::Database { .. } => "database",
@@ -263,6 +274,9 @@ impl StoreError {
             Self::NewerDatabase { .. } => "Update this program, or set `CYBERINE_HOME` to another directory.",
             Self::DatabaseLost { .. } => {
                 "Put the database back, or run `cyberine doctor --rebuild` to make it anew from the projects."
+            }
+            Self::DatabaseDamaged { .. } => {
+                "Put a copy back; or move `state.db`, `state.db-wal` and `state.db-shm` aside and run `cyberine doctor --rebuild`: it makes the runs anew from the projects' files, without events that had not reached them, runs of projects that are gone, and idempotency keys."
             }
             Self::DatabaseExists { .. } => "Move the database aside first if it is really lost.",
             Self::Busy { .. } => {

@@ -32,6 +32,12 @@ pub enum FoldError {
     /// `settled` names a state that is not an end.
     #[error("`{0}` is not a state to settle in")]
     NotTerminal(&'static str),
+    /// Work begins, ends or is judged while the run waits for a decision.
+    #[error("the run waits for a decision")]
+    Suspended,
+    /// The run goes on though it does not wait.
+    #[error("the run does not wait for a decision")]
+    NotSuspended,
     /// The event names a step, candidate or judge that has not begun, or is over.
     #[error("there is no running {what} `{id}`")]
     Unknown {
@@ -40,10 +46,11 @@ pub enum FoldError {
         /// The id it was given.
         id: String,
     },
-    /// The event begins a step or candidate that exists, or a judge that is still asked.
+    /// The event begins a step or candidate that exists, or a judge that is still asked, or
+    /// decides what is decided.
     #[error("there is a {what} `{id}` already")]
     Duplicate {
-        /// `step`, `candidate` or `judge`.
+        /// `step`, `candidate`, `judge` or `decision`.
         what: &'static str,
         /// The id it was given.
         id: String,
@@ -110,16 +117,44 @@ pub fn apply(run: &mut Run, event: &Event) -> Result<(), FoldError> {
     if run.state.is_terminal() && !matches!(event.body, RunEvent::Decided { .. }) {
         return Err(FoldError::Over);
     }
+    if run.state == RunState::Suspended && is_work(&event.body) {
+        return Err(FoldError::Suspended);
+    }
     change(run, event)?;
     run.next_seq += 1;
     run.updated_at = event.at;
     Ok(())
 }
 
+/// Whether the event is a part of what the run is for. Every candidate is over when a run begins
+/// to wait, and no judge is asked before it goes on.
+const fn is_work(event: &RunEvent) -> bool {
+    match event {
+        RunEvent::StepStarted { .. }
+        | RunEvent::CandidateStarted { .. }
+        | RunEvent::CandidateDone { .. }
+        | RunEvent::CandidateFailed { .. }
+        | RunEvent::JudgeAsked { .. }
+        | RunEvent::JudgeReplied { .. }
+        | RunEvent::Judged { .. }
+        | RunEvent::ApprovalRequested { .. } => true,
+        RunEvent::Admitted { .. }
+        | RunEvent::Started { .. }
+        | RunEvent::CancelRequested { .. }
+        | RunEvent::Steered { .. }
+        | RunEvent::Resumed { .. }
+        | RunEvent::Decided { .. }
+        | RunEvent::ControlIgnored { .. }
+        | RunEvent::Settled { .. } => false,
+    }
+}
+
 fn change(run: &mut Run, Event { body: event, at, .. }: &Event) -> Result<(), FoldError> {
     match event {
         RunEvent::Admitted { .. } => return Err(FoldError::MisplacedAdmission),
         RunEvent::Started { pid } => {
+            // A new runner of a run that waited begins anew, and asks again where it has to.
+            run.awaiting = None;
             run.engine_pid = Some(*pid);
             run.state = RunState::Running;
             run.detail = progress(run);
@@ -149,11 +184,17 @@ fn change(run: &mut Run, Event { body: event, at, .. }: &Event) -> Result<(), Fo
             run.awaiting = Some(Awaiting { step, expires_at, on_expiry });
         }
         RunEvent::Resumed { .. } => {
+            if run.state != RunState::Suspended {
+                return Err(FoldError::NotSuspended);
+            }
             run.state = RunState::Running;
             run.awaiting = None;
             run.detail = progress(run);
         }
         RunEvent::Decided { decision } => {
+            if let Some(step) = &decision.step_id {
+                running_step(run, step)?;
+            }
             if run.decisions.iter().any(|known| known.step_id == decision.step_id) {
                 let id = decision.step_id.clone().unwrap_or_else(|| "the run".to_owned());
                 return Err(FoldError::Duplicate { what: "decision", id });

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use cyberine_fs::{Durability, LockFile, PrivateDir};
 use cyberine_types::RunId;
@@ -14,6 +15,8 @@ use crate::error::StoreError;
 const PROJECTS: &str = "projects.jsonl";
 /// The list holds one line a project; this much is some ten thousand of them.
 const PROJECTS_MAX: usize = 4 << 20;
+/// How long another writer of a run's files is waited for.
+const FILES_PATIENCE: Duration = Duration::from_secs(2);
 /// The database.
 pub(crate) const DATABASE: &str = "state.db";
 
@@ -64,6 +67,32 @@ impl Home {
         self.locks.try_lock(&lock_name(run)).map_err(StoreError::home)
     }
 
+    /// The exclusive lock of a run's files in its project, waited for: each writer holds it for
+    /// some milliseconds.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] where somebody holds it longer: it may be stopped.
+    pub(crate) fn lock_files(&self, run: RunId) -> Result<LockFile, StoreError> {
+        let since = Instant::now();
+        loop {
+            if let Some(held) = self.locks.try_lock(&files_lock_name(run)).map_err(StoreError::home)? {
+                return Ok(held);
+            }
+            if since.elapsed() > FILES_PATIENCE {
+                return Err(StoreError::Busy { attempt: "write the run's files" });
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Frees the lock of a run's files, and removes it where the run is over.
+    pub(crate) fn unlock_files(&self, run: RunId, lock: LockFile, is_over: bool) {
+        if is_over && let Err(error) = self.locks.remove(&files_lock_name(run)) {
+            tracing::debug!(%run, %error, "the lock file of a finished run stays behind");
+        }
+        Self::unlock(lock);
+    }
+
     /// Frees a lock by name, so that no child that is just being started keeps it for an instant.
     pub(crate) fn unlock(lock: LockFile) {
         if let Err(error) = lock.release() {
@@ -82,7 +111,9 @@ impl Home {
     pub(crate) fn locked_or_told(&self) -> Result<BTreeSet<RunId>, StoreError> {
         let locks = self.locks.list(usize::MAX).map_err(StoreError::home)?.names;
         let told = self.wake.list(usize::MAX).map_err(StoreError::home)?.names;
-        let locked = locks.iter().filter_map(|name| name.strip_prefix("run-")?.strip_suffix(".lock"));
+        let locked = locks.iter().filter_map(|name| {
+            name.strip_prefix("run-").or_else(|| name.strip_prefix("files-"))?.strip_suffix(".lock")
+        });
         Ok(locked.chain(told.iter().map(String::as_str)).filter_map(|id| id.parse().ok()).collect())
     }
 
@@ -111,6 +142,10 @@ impl Home {
         }
         Ok(paths)
     }
+}
+
+fn files_lock_name(run: RunId) -> String {
+    format!("files-{run}.lock")
 }
 
 pub(crate) fn lock_name(run: RunId) -> String {

@@ -64,8 +64,8 @@ pub use event::{
 pub use fold::{FoldError, PREVIEW_CHARS, apply, begin, choose_verdict, fold, preview};
 pub use memory::MemoryRunStore;
 pub use port::{
-    Begun, CancelOutcome, Cursor, DayTotals, DecideOutcome, Idempotency, IdempotencyKey, Ledger, NewRun,
-    Registry, Reserve, RunStore, RunSummary, Wish,
+    Begun, COMMENT_CHARS, CancelOutcome, Cursor, DayTotals, DecideOutcome, Idempotency, IdempotencyKey,
+    Ledger, NewRun, Registry, Reserve, RunStore, RunSummary, Wish,
 };
 pub use projection::RunDir;
 pub use run::{Awaiting, Candidate, CandidateError, JudgeCall, Run, Steer, Step};

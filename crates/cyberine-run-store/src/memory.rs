@@ -142,6 +142,7 @@ impl MemoryRunStore {
     }
 
     fn decide_now(&self, id: RunId, wish: Wish) -> Result<DecideOutcome, StoreError> {
+        wish.check()?;
         let at = self.inner.clock.now();
         let outcome = self.with(|runs| {
             let Some(entry) = runs.entry(id) else { return Ok(DecideOutcome::NotFound) };
@@ -198,7 +199,7 @@ impl Entry {
                 .map_err(|source| StoreError::EventRefused { run: run.run_id, source })?;
             added.push(event);
         }
-        if run.state.is_terminal() {
+        if run.state.is_terminal() && !self.run.state.is_terminal() {
             self.spent = Some(charge::charge(&run));
         }
         self.log.append(&mut added);

@@ -86,7 +86,11 @@ pub trait RunStore: Send + Sync {
     ) -> BoxFuture<'_, Result<CancelOutcome, StoreError>>;
 
     /// Records what somebody decided on the run or one of its steps, whether or not the run is
-    /// over. Of several decisions on one target the first stands.
+    /// over. Of several decisions on one target the first stands. A decision is a change like any
+    /// other: it moves the run to the front of the list by last change, also after its end.
+    ///
+    /// # Errors
+    /// [`StoreError::TooLarge`] where the comment has more than [`COMMENT_CHARS`] characters.
     fn decide(&self, id: RunId, wish: Wish) -> BoxFuture<'_, Result<DecideOutcome, StoreError>>;
 
     /// Returns once the run may have changed since its event `after` was its last, or after
@@ -105,6 +109,9 @@ pub enum CancelOutcome {
     NotFound,
 }
 
+/// The most characters that the comment of a decision may have.
+pub const COMMENT_CHARS: usize = 4_000;
+
 /// A decision somebody wants recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wish {
@@ -112,10 +119,22 @@ pub struct Wish {
     pub choice: Choice,
     /// The step; `None` for the whole run.
     pub step: Option<String>,
-    /// Why.
+    /// Why; at most [`COMMENT_CHARS`] characters, kept as they are.
     pub comment: Option<String>,
     /// Who decides, as they call themselves.
     pub by: String,
+}
+
+impl Wish {
+    /// Refuses a comment that is too long to be kept.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        let found = self.comment.as_deref().map_or(0, |comment| comment.chars().count());
+        if found > COMMENT_CHARS {
+            let (what, unit) = ("comment", "characters");
+            return Err(StoreError::TooLarge { what, found, limit: COMMENT_CHARS, unit });
+        }
+        Ok(())
+    }
 }
 
 /// What became of a decision.

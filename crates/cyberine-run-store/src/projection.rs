@@ -1,5 +1,5 @@
-//! What a project shows of its runs: `.local/runs/<runId>/` with `run.json`, `events.jsonl` and
-//! `outputs/`. All of it can be written again from the database, so none of it is synced.
+//! What a project shows of its runs: `.local/runs/<runId>/` with `run.json`, `events.jsonl`,
+//! `approval.json` and `outputs/`. All of it can be written again from the database, so none of it is synced.
 
 use std::collections::BTreeSet;
 use std::fs::DirBuilder;
@@ -10,12 +10,14 @@ use std::time::Duration;
 
 use cyberine_fs::{Durability, FsError, Identity, PrivateDir};
 use cyberine_types::RunId;
+use serde::Serialize;
 
 use crate::error::StoreError;
-use crate::event::{Event, RunEvent, RunState};
+use crate::event::{Event, OperatorDecision, RunEvent, RunState};
 use crate::run::Run;
 
 pub(crate) const RUN: &str = "run.json";
+pub(crate) const APPROVAL: &str = "approval.json";
 pub(crate) const EVENTS: &str = "events.jsonl";
 pub(crate) const STREAM: &str = "stream.jsonl";
 pub(crate) const CONTROL: &str = "control.json";
@@ -64,8 +66,16 @@ impl RunDir {
         Ok(runs.existing_subdir(&run.to_string())?.map(|dir| Self { dir }))
     }
 
-    /// Removes the temporary files of writers that were killed; says how many. Only for the
-    /// holder of the run's lock: there is no living writer then.
+    /// Whether an admission was cut short and has left the directory: it writes one whole event,
+    /// and then `run.json`. A log that cannot be read, or that is gone from beside its document,
+    /// was a run.
+    pub(crate) fn is_cut_short(&self) -> Result<bool, FsError> {
+        let ReadLog { events, broken } = read_log(self)?;
+        Ok(broken.is_none() && (events.len() == 1 || events.is_empty() && !self.dir.exists(RUN)?))
+    }
+
+    /// Removes the temporary files of writers that were killed; says how many. Only for who
+    /// holds the lock of the run's files: there is no other living writer then.
     pub(crate) fn sweep(&self) -> Result<usize, FsError> {
         self.dir.sweep_temporary(Duration::ZERO)
     }
@@ -138,27 +148,34 @@ pub(crate) fn open_project(
     Ok((dir, identity))
 }
 
-/// Keeps the projections of one run up to date. Belongs to the holder of the run's claim, so
-/// there is one writer at a time.
+/// Writes the projections of one run. The holder of the run's claim has one for as long as it
+/// holds it, and whoever decides on the run one for a moment; each writes under the lock of the
+/// run's files only.
 #[derive(Debug)]
 pub(crate) struct Projector {
     dir: RunDir,
-    /// The last event that `events.jsonl` is known to hold; zero where it has to be written anew.
+    /// The last event that `events.jsonl` was given; zero where it has to be written anew.
     written: u64,
+    /// How long `events.jsonl` was then, in bytes.
+    size: u64,
 }
 
 impl Projector {
     pub(crate) const fn new(dir: RunDir) -> Self {
-        Self { dir, written: 0 }
+        Self { dir, written: 0, size: 0 }
     }
 
     pub(crate) fn into_dir(self) -> RunDir {
         self.dir
     }
 
-    /// Whether `added` can be appended to what is written.
+    /// Whether `added` can be appended to what is written. Somebody else may have written more
+    /// since.
     pub(crate) fn follows(&self, added: &[Event]) -> bool {
-        self.written > 0 && added.first().is_some_and(|first| first.seq == self.written + 1)
+        let last = || self.dir.dir.read_from(EVENTS, self.size.saturating_sub(1), 2);
+        self.written > 0
+            && added.first().is_some_and(|first| first.seq == self.written + 1)
+            && matches!(last(), Ok(Some(rest)) if rest == b"\n")
     }
 
     /// Whether the projections hold everything up to `seq` already.
@@ -173,24 +190,33 @@ impl Projector {
             _ => None,
         });
         let done: BTreeSet<_> = done.collect();
-        let written = std::mem::replace(&mut self.written, 0);
-        self.dir.dir.append(EVENTS, &lines(added), Durability::Fast)?;
+        let (written, lines) = (std::mem::replace(&mut self.written, 0), lines(added));
+        self.dir.dir.append(EVENTS, &lines, Durability::Fast)?;
         self.finish(run, |step, candidate| done.contains(&(step, candidate)))?;
         self.written = written + added.len() as u64;
+        self.size += lines.len() as u64;
         Ok(())
     }
 
     /// Writes everything anew.
     pub(crate) fn rewrite(&mut self, run: &Run, log: &[Event]) -> Result<(), FsError> {
         self.written = 0;
-        self.dir.dir.replace(EVENTS, &lines(log), Durability::Fast)?;
+        let lines = lines(log);
+        self.dir.dir.replace(EVENTS, &lines, Durability::Fast)?;
+        if run.decisions.is_empty() {
+            self.dir.dir.remove(APPROVAL)?;
+        }
         self.finish(run, |_, _| true)?;
         self.written = run.next_seq - 1;
+        self.size = lines.len() as u64;
         Ok(())
     }
 
     fn finish(&self, run: &Run, wanted: impl Fn(&str, &str) -> bool) -> Result<(), FsError> {
         self.write_outputs(run, wanted)?;
+        if !run.decisions.is_empty() {
+            self.dir.dir.replace(APPROVAL, &approval(run), Durability::Fast)?;
+        }
         if run.state.is_terminal() {
             self.dir.dir.remove(STREAM)?;
         }
@@ -229,7 +255,20 @@ pub(crate) fn output_name(step: usize, candidate: usize, id: &str) -> String {
 
 /// `run.json`.
 pub(crate) fn document(run: &Run) -> Vec<u8> {
-    let mut bytes = serde_json::to_vec_pretty(run).unwrap_or_default();
+    pretty(run)
+}
+
+/// `approval.json`; there is one as soon as something was decided.
+pub(crate) fn approval(run: &Run) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Approval<'run> {
+        decisions: &'run [OperatorDecision],
+    }
+    pretty(&Approval { decisions: &run.decisions })
+}
+
+fn pretty(document: &impl Serialize) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec_pretty(document).unwrap_or_default();
     bytes.push(b'\n');
     bytes
 }
@@ -244,15 +283,38 @@ pub(crate) fn lines(events: &[Event]) -> Vec<u8> {
     bytes
 }
 
-/// The events in `events.jsonl`: every line up to the first one that is torn or out of order.
-pub(crate) fn read_log(dir: &RunDir) -> Result<Vec<Event>, FsError> {
+/// What `events.jsonl` holds.
+pub(crate) struct ReadLog {
+    /// Every event up to the first line that is damaged or out of order.
+    pub(crate) events: Vec<Event>,
+    /// That line, where there is one.
+    pub(crate) broken: Option<Broken>,
+}
+
+/// The place where a log breaks off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Broken {
+    /// The first line that is no event in its place, from 1.
+    pub(crate) line: usize,
+    /// How many lines follow it.
+    pub(crate) rest: usize,
+    /// Whether it is the last one and has no end: a writer was killed.
+    pub(crate) is_torn_tail: bool,
+}
+
+pub(crate) fn read_log(dir: &RunDir) -> Result<ReadLog, FsError> {
     let bytes = dir.dir.read(EVENTS, PROJECTION_MAX)?.unwrap_or_default();
-    let mut log: Vec<Event> = Vec::new();
-    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+    let lines: Vec<_> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+    let mut events: Vec<Event> = Vec::new();
+    for line in &lines {
         match serde_json::from_slice::<Event>(line) {
-            Ok(event) if line.ends_with(b"\n") && event.seq == log.len() as u64 + 1 => log.push(event),
+            Ok(event) if line.ends_with(b"\n") && event.seq == events.len() as u64 + 1 => events.push(event),
             _ => break,
         }
     }
-    Ok(log)
+    let broken = lines.get(events.len()).map(|line| {
+        let rest = lines.len() - events.len() - 1;
+        Broken { line: events.len() + 1, rest, is_torn_tail: rest == 0 && !line.ends_with(b"\n") }
+    });
+    Ok(ReadLog { events, broken })
 }

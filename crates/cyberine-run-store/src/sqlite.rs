@@ -4,14 +4,15 @@ use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use cyberine_fs::PrivateDir;
+use cyberine_fs::LockFile;
 use cyberine_types::{Clock, RunId};
-use rusqlite::ErrorCode;
+use rusqlite::{Connection, ErrorCode};
 
 use crate::claim::{Claim, Hold};
 use crate::error::{StoreError, chain};
-use crate::event::{Event, RunEvent};
+use crate::event::RunEvent;
 use crate::fold;
 use crate::home::Home;
 use crate::port::{CancelOutcome, DecideOutcome, NewRun, Reserve, Wish};
@@ -19,6 +20,7 @@ use crate::projection::{self, Projector, RunDir};
 use crate::run::Run;
 
 pub(crate) mod connection;
+mod files;
 mod keys;
 mod ports;
 pub(crate) mod read;
@@ -30,6 +32,9 @@ use write::{Changed, Project};
 
 /// How many folded runs a process remembers, so that an append or a look reads only what is new.
 const REMEMBERED: usize = 16;
+
+/// How long another process that is just admitting the same run is waited for.
+const ADMISSION: Duration = Duration::from_secs(10);
 
 /// Runs in `<home>/state.db`, with their projections in the projects. Many processes may use one
 /// home at once. Clones share their connections.
@@ -107,11 +112,19 @@ impl Inner {
             fold::begin(new.id, &first).map_err(|source| StoreError::EventRefused { run: new.id, source })?;
         let home = self.database.home()?;
         // A look beforehand, so that most refusals leave nothing to be cleared away.
-        self.database.read(|conn| write::check_cap(read::day(conn, first.at.day())?, reserve))?;
+        self.database.read(|conn| {
+            refuse_recorded(conn, new.id)?;
+            write::check_cap(read::day(conn, first.at.day())?, reserve)
+        })?;
         let (project, identity) = projection::open_project(&new.cwd, None)?;
-        let exists = || StoreError::AlreadyAdmitted { run: new.id };
-        let lock = home.lock(new.id)?.ok_or_else(exists)?;
-        let projector = self.prepare_project(&home, &project, &run, &first)?.ok_or_else(exists)?;
+        let lock = self.lock_unrecorded(&home, new.id)?;
+        let projector = match self.prepare_project(&home, &project, &run, &first) {
+            Ok(Some(projector)) => projector,
+            refused => {
+                home.forget_lock(new.id);
+                return Err(refused.err().unwrap_or(StoreError::AlreadyAdmitted { run: new.id }));
+            }
+        };
         let place = Project { path: new.cwd.clone(), dev: identity.device, ino: identity.inode };
         if let Err(error) = self.database.write(|conn| write::admit(conn, &first, &run, &place, reserve)) {
             projector.into_dir().discard();
@@ -123,41 +136,24 @@ impl Inner {
         Ok(Claim::new(new.id, 1, Hold::File(lock)).with_projector(Some(projector)))
     }
 
-    /// Makes the run's directory and its first projections, so that a project that is full or
-    /// cannot be written to is refused before anything is spent. `None` where the directory is
-    /// there already.
-    fn prepare_project(
-        &self,
-        home: &Home,
-        project: &PrivateDir,
-        run: &Run,
-        first: &Event,
-    ) -> Result<Option<Projector>, StoreError> {
-        let unusable = |error| StoreError::project(Path::new(&run.cwd), &error);
-        let dir = match RunDir::create(project, run.run_id) {
-            Ok(Some(dir)) => dir,
-            Ok(None) => return Ok(None),
-            Err(error) => {
-                home.forget_lock(run.run_id);
-                return Err(unusable(error));
+    /// The lock of a run that is not recorded. Whoever is just admitting it is waited for: then it
+    /// is recorded, or nobody is at it.
+    fn lock_unrecorded(&self, home: &Home, id: RunId) -> Result<LockFile, StoreError> {
+        let since = Instant::now();
+        loop {
+            let lock = home.lock(id)?;
+            if let Err(error) = self.database.read(|conn| refuse_recorded(conn, id)) {
+                lock.into_iter().for_each(Home::unlock);
+                return Err(error);
             }
-        };
-        let mut projector = Projector::new(dir);
-        let written = projector.rewrite(run, std::slice::from_ref(first)).map_err(unusable);
-        if let Err(error) = written.and_then(|()| self.remember_project(home, &run.cwd)) {
-            projector.into_dir().discard();
-            home.forget_lock(run.run_id);
-            return Err(error);
+            if let Some(lock) = lock {
+                return Ok(lock);
+            }
+            if since.elapsed() > ADMISSION {
+                return Err(StoreError::Busy { attempt: "admit the run" });
+            }
+            std::thread::sleep(Duration::from_millis(5));
         }
-        Ok(Some(projector))
-    }
-
-    /// Writes a project that is new to the home into its list.
-    fn remember_project(&self, home: &Home, path: &str) -> Result<(), StoreError> {
-        if self.database.read(|conn| read::knows_project(conn, path))? {
-            return Ok(());
-        }
-        home.remember_project(path)
     }
 
     fn append(
@@ -170,7 +166,7 @@ impl Inner {
         let (at, known) = (self.clock.now(), self.recall(id));
         let changed = self.database.write(|conn| write::append(conn, at, (id, epoch), known, events))?;
         if let Some(projector) = projector {
-            self.project(&mut lock_of(projector), &changed);
+            self.project(&home, &mut lock_of(projector), &changed);
         }
         self.after_commit(&home, &changed);
         Ok(changed.last_seq())
@@ -224,11 +220,18 @@ impl Inner {
     }
 
     fn decide(&self, id: RunId, wish: Wish) -> Result<DecideOutcome, StoreError> {
+        wish.check()?;
         let home = self.database.home()?;
         let at = self.clock.now();
-        let outcome = self.database.write(|conn| write::decide(conn, at, id, wish))?;
-        if matches!(outcome, DecideOutcome::Recorded(_)) {
+        let (outcome, changed) = self.database.write(|conn| write::decide(conn, at, id, wish))?;
+        if let Some(run) = changed {
+            let is_over = run.state.is_terminal();
+            self.remember(run);
+            self.show(&home, id);
             home.tell(id);
+            if is_over {
+                home.tell_settled(id);
+            }
         }
         Ok(outcome)
     }
@@ -245,20 +248,13 @@ impl Inner {
         Ok(run)
     }
 
-    pub(crate) fn run_dir(&self, id: RunId) -> Result<RunDir, StoreError> {
-        let project = self.database.read(|conn| read::project(conn, id))?;
-        let (path, identity) = project.ok_or(StoreError::NotFound { run: id })?;
-        let (project, _) = projection::open_project(&path, Some(identity))?;
-        RunDir::open_or_create(&project, id).map_err(|error| StoreError::project(Path::new(&path), &error))
-    }
-
     /// A new holder writes the projections anew: the last one may have died while it wrote them.
     fn after_claim(&self, home: &Home, changed: &Changed) -> Option<Projector> {
         let id = changed.run.run_id;
         let projector = match self.run_dir(id) {
             Ok(dir) => {
                 let mut projector = Projector::new(dir);
-                self.project(&mut projector, changed);
+                self.project(home, &mut projector, changed);
                 Some(projector)
             }
             Err(error) => {
@@ -283,33 +279,6 @@ impl Inner {
         }
     }
 
-    fn project(&self, projector: &mut Projector, changed: &Changed) {
-        let id = changed.run.run_id;
-        if projector.covers(changed.last_seq()) {
-            return;
-        }
-        let written = if projector.follows(&changed.added) {
-            projector.extend(&changed.run, &changed.added).map_err(StoreError::from)
-        } else {
-            self.whole(id).and_then(|(run, log)| projector.rewrite(&run, &log).map_err(StoreError::from))
-        };
-        if let Err(error) = written {
-            let error = chain(&error);
-            tracing::warn!(run = %id, error, "the run's files in the project are behind");
-        }
-    }
-
-    /// The run with all its events, both of one instant.
-    pub(crate) fn whole(&self, id: RunId) -> Result<(Run, Vec<Event>), StoreError> {
-        let log = self.database.read(|conn| match read::row(conn, id)? {
-            Some(row) => read::events(conn, &row, 0),
-            None => Err(StoreError::NotFound { run: id }),
-        })?;
-        let run = fold::fold(id, &log)
-            .map_err(|error| StoreError::Corrupt { run: id, detail: error.to_string() })?;
-        Ok((run, log))
-    }
-
     fn recall(&self, id: RunId) -> Option<Run> {
         lock_of(&self.remembered).iter().find(|run| run.run_id == id).cloned()
     }
@@ -325,6 +294,14 @@ impl Inner {
         }
         remembered.push_front(run);
         remembered.truncate(REMEMBERED);
+    }
+}
+
+/// Refuses a run that is recorded already.
+fn refuse_recorded(conn: &Connection, id: RunId) -> Result<(), StoreError> {
+    match read::row(conn, id)? {
+        Some(_) => Err(StoreError::AlreadyAdmitted { run: id }),
+        None => Ok(()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What lies in projects and in the home beside the database.
 
-use cyberine_fs::{FsError, PrivateDir};
+use cyberine_fs::PrivateDir;
 use cyberine_types::RunId;
 
 use super::{FindingKind, Repair, Report, detail};
@@ -26,8 +26,13 @@ pub(super) fn check_projection(
         let detail = format!("it is {} and nobody carries it out", run.state.name());
         report.add(FindingKind::Abandoned, id.to_string(), detail, Repair::Left);
     }
-    let outcome = repair_projection(inner, run, log, report);
-    if run.state.is_terminal() {
+    let is_over = run.state.is_terminal();
+    let outcome = home.lock_files(id).and_then(|files| {
+        let outcome = repair_projection(inner, run, log, report);
+        home.unlock_files(id, files, is_over);
+        outcome
+    });
+    if is_over {
         home.forget_lock(id);
     }
     Home::unlock(held);
@@ -76,7 +81,12 @@ fn is_current(dir: &RunDir, run: &Run, log: &[Event]) -> bool {
             },
         )
     });
+    let decided = match run.decisions.as_slice() {
+        [] => matches!(dir.dir.exists(projection::APPROVAL), Ok(false)),
+        _ => same(&dir.dir, projection::APPROVAL, &projection::approval(run)),
+    };
     whole
+        && decided
         && same(&dir.dir, projection::RUN, &projection::document(run))
         && same(&dir.dir, projection::EVENTS, &projection::lines(log))
 }
@@ -128,7 +138,7 @@ fn check_orphan(
     }
     let Ok(Some(dir)) = RunDir::open(project, id) else { return Ok(()) };
     let subject = dir.path().display().to_string();
-    if is_cut_short(&dir).unwrap_or(false) {
+    if dir.is_cut_short().unwrap_or(false) {
         dir.discard();
         let text = "its admission was cut short".to_owned();
         report.add(FindingKind::Orphan, subject, text, Repair::Done);
@@ -138,14 +148,6 @@ fn check_orphan(
     }
     home.forget_lock(id);
     Ok(())
-}
-
-/// Whether an admission has left the directory: it writes one whole event, and then `run.json`. A
-/// log that cannot be read, or that is gone from beside its document, was a run.
-fn is_cut_short(dir: &RunDir) -> Result<bool, FsError> {
-    let lines = dir.dir.read(projection::EVENTS, projection::PROJECTION_MAX)?.unwrap_or_default();
-    let (log, written) = (projection::read_log(dir)?, lines.split_inclusive(|byte| *byte == b'\n').count());
-    Ok(log.len() == written && (written == 1 || written == 0 && !dir.dir.exists(projection::RUN)?))
 }
 
 /// Removes lock and wake-up files of runs that are over or unknown.
@@ -160,6 +162,7 @@ pub(super) fn check_leftovers(inner: &Inner, report: &mut Report) -> Result<(), 
         // Admitted since the first look? Then its holder has it, or had it and died.
         if inner.database.read(|conn| read::row(conn, id))?.is_none_or(|row| row.settled) {
             home.tell_settled(id);
+            home.unlock_files(id, home.lock_files(id)?, true);
             home.forget_lock(id);
             let text = "a lock or wake-up file of a run that is over or unknown".to_owned();
             report.add(FindingKind::Leftover, id.to_string(), text, Repair::Done);

@@ -10,7 +10,7 @@ use crate::error::{StoreError, chain};
 use crate::event::Event;
 use crate::fold;
 use crate::home::DATABASE;
-use crate::projection::{self, RunDir};
+use crate::projection::{self, Broken, RunDir};
 use crate::run::Run;
 use crate::sqlite::write::Project;
 use crate::sqlite::{Inner, SqliteRunStore, database, read, write};
@@ -21,7 +21,8 @@ use crate::sqlite::{Inner, SqliteRunStore, database, read, write};
 pub struct Rebuilt {
     /// How many runs are in the database again.
     pub runs: u64,
-    /// What could not be read, and the known projects that show no run, one line each.
+    /// What could not be read or only in part, and the known projects that show no run, one line
+    /// each.
     pub skipped: Vec<String>,
 }
 
@@ -80,12 +81,22 @@ fn rebuild_home(inner: &Inner, also: &[PathBuf]) -> Result<Rebuilt, StoreError> 
     Ok(rebuilt)
 }
 
+/// What is missing where a log breaks off.
+fn left_out(Broken { line, rest, .. }: Broken) -> String {
+    let after = match rest {
+        0 => String::new(),
+        1 => " and the line after it".to_owned(),
+        _ => format!(" and the {rest} lines after it"),
+    };
+    format!("line {line} of `events.jsonl` is damaged or out of order, and it{after} was left out")
+}
+
 fn collect(path: &str, found: &mut Vec<Found>, skipped: &mut Vec<String>) -> Result<(), StoreError> {
     let (project, Identity { device, inode }) = projection::open_project(path, None)?;
     for id in projection::runs_in(&project)? {
         let opened = RunDir::open(&project, id)
             .and_then(|dir| dir.map(|dir| projection::read_log(&dir).map(|log| (dir, log))).transpose());
-        let (dir, log) = match opened {
+        let (dir, read) = match opened {
             Ok(Some(read)) => read,
             Ok(None) => continue,
             // One entry that is no run's directory leaves the others as they are.
@@ -94,14 +105,22 @@ fn collect(path: &str, found: &mut Vec<Found>, skipped: &mut Vec<String>) -> Res
                 continue;
             }
         };
-        match fold::fold(id, &log) {
+        let shown = dir.path().display();
+        match fold::fold(id, &read.events) {
             // The run's own word for its directory is not believed: it is where it was found.
             Ok(run) if run.cwd == path => {
                 let project = Project { path: path.to_owned(), dev: device, ino: inode };
-                found.push(Found { run, log, project });
+                if let Some(broken) = read.broken.filter(|broken| !broken.is_torn_tail) {
+                    let until = read.events.len();
+                    skipped.push(format!("{shown}: {}; it is rebuilt up to event {until}", left_out(broken)));
+                }
+                found.push(Found { run, log: read.events, project });
             }
-            Ok(run) => skipped.push(format!("{}: it belongs to `{}`", dir.path().display(), run.cwd)),
-            Err(error) => skipped.push(format!("{}: {error}", dir.path().display())),
+            Ok(run) => skipped.push(format!("{shown}: it belongs to `{}`", run.cwd)),
+            Err(error) => match read.broken {
+                Some(broken) => skipped.push(format!("{shown}: {error}: {}", left_out(broken))),
+                None => skipped.push(format!("{shown}: {error}")),
+            },
         }
     }
     Ok(())

@@ -105,7 +105,7 @@ impl Database {
         let home = self.home()?;
         let mut open = match slot.open.take() {
             Some(open) => self.still_there(&home, open)?,
-            None => self.open(&home, slot.suspect)?,
+            None => self.open(&home, slot.suspect).map_err(|error| damaged(&home, error))?,
         };
         slot.suspect = false;
         let outcome = work(&mut open.conn);
@@ -115,7 +115,7 @@ impl Database {
             Err(StoreError::Database { source, .. }) if is_doubtful(source) => slot.suspect = true,
             _ => slot.open = Some(open),
         }
-        outcome
+        outcome.map_err(|error| damaged(&home, error))
     }
 
     /// Refuses to write into a database that has been removed or replaced under its name: what
@@ -254,14 +254,6 @@ fn is_present(conn: &Connection, path: &Path) -> Result<bool, StoreError> {
             Err(StoreError::NewerDatabase { path: path.to_owned(), found, known: FORMAT })
         }
         Ok(Standing::Foreign) => Err(unusable("it is a database of some other program")),
-        Err(error)
-            if matches!(
-                error.sqlite_error_code(),
-                Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt)
-            ) =>
-        {
-            Err(unusable("it is damaged; move it aside and run `cyberine doctor --rebuild`"))
-        }
         Err(error) => Err(database("read the database's format")(error)),
     }
 }
@@ -322,7 +314,22 @@ fn check(conn: &Connection, path: &Path) -> Result<(), StoreError> {
     if verdict == "ok" {
         return Ok(());
     }
-    Err(StoreError::HomeUnusable { path: path.to_owned(), detail: verdict })
+    Err(StoreError::DatabaseDamaged { path: path.to_owned(), detail: verdict })
+}
+
+/// Tells a database that cannot be read as one from a disk that fails.
+fn damaged(home: &Home, error: StoreError) -> StoreError {
+    match error {
+        StoreError::Database { source, .. }
+            if matches!(
+                source.sqlite_error_code(),
+                Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt)
+            ) =>
+        {
+            StoreError::DatabaseDamaged { path: home.root.path().join(DATABASE), detail: source.to_string() }
+        }
+        other => other,
+    }
 }
 
 /// Failures after which a connection is not used again.

@@ -247,23 +247,25 @@ pub(crate) fn request_cancel(
     Ok(CancelOutcome::Requested)
 }
 
+/// Records what somebody decided, and returns the run as it is then. Needs no claim, and no run
+/// that is still open.
 pub(crate) fn decide(
     conn: &mut Connection,
     at: Timestamp,
     id: RunId,
     wish: Wish,
-) -> Result<DecideOutcome, StoreError> {
+) -> Result<(DecideOutcome, Option<Run>), StoreError> {
     let tx = begin(conn)?;
-    let Some(row) = read::row(&tx, id)? else { return Ok(DecideOutcome::NotFound) };
+    let Some(row) = read::row(&tx, id)? else { return Ok((DecideOutcome::NotFound, None)) };
     let run = read::run_of(&tx, &row, None)?;
     let decision = match run.decide(wish, at) {
         Ok(decision) => decision,
-        Err(outcome) => return Ok(outcome),
+        Err(outcome) => return Ok((outcome, None)),
     };
     let event = RunEvent::Decided { decision: decision.clone() };
-    extend(&tx, &row, at, Some(run), vec![event])?;
+    let changed = extend(&tx, &row, at, Some(run), vec![event])?;
     tx.commit().map_err(database("commit a decision"))?;
-    Ok(DecideOutcome::Recorded(decision))
+    Ok((DecideOutcome::Recorded(decision), Some(changed.run)))
 }
 
 fn present(tx: &Transaction<'_>, id: RunId) -> Result<Row, StoreError> {
@@ -292,7 +294,7 @@ fn extend(
         if winner != winner_before {
             index_winner(tx, row.n, winner.as_deref()).map_err(database("index a winner"))?;
         }
-        if run.state.is_terminal() {
+        if run.state.is_terminal() && !row.settled {
             settle_reservation(tx, row, &run)?;
         }
     }

@@ -185,7 +185,7 @@ fn a_newer_or_foreign_database_is_refused_by_name() {
     std::fs::write(&path, "no database at all".repeat(1_000)).unwrap();
     let refused = block_on(place.store().unsettled());
     assert!(
-        matches!(&refused, Err(StoreError::HomeUnusable { detail, .. }) if detail.contains("--rebuild")),
+        matches!(&refused, Err(error @ StoreError::DatabaseDamaged { .. }) if error.advice().contains("--rebuild")),
         "{refused:?}"
     );
 }
