@@ -11,9 +11,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::FsError;
 
+mod dated;
 mod files;
+mod open;
 
+pub use dated::Dated;
 pub use files::{Durability, Listing};
+pub use open::{FileStatus, OpenFile};
 
 const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);

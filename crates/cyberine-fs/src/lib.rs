@@ -28,7 +28,7 @@ mod error;
 mod lock;
 mod watcher;
 
-pub use dir::{Durability, Identity, Listing, PrivateDir};
+pub use dir::{Dated, Durability, FileStatus, Identity, Listing, OpenFile, PrivateDir};
 pub use error::FsError;
 pub use lock::LockFile;
 pub use watcher::{POLL, Subscription, Wake, Watcher};

@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
+use crate::error::PresenceError;
 use crate::record::{Activity, Member, RecordAddr};
 
 /// Who is there.
 pub trait Presence: Send + Sync {
     /// Announces an address of this process and keeps the record fresh until the announcement is
-    /// ended. The record is there when this returns.
+    /// ended. The record is there when this returns. Another process may announce the same
+    /// address: both are listed, told apart by their instance ids.
     ///
     /// # Errors
-    /// [`PresenceError`].
+    /// Where a text of it cannot be seen or is too long, where this process announces the address
+    /// already, and where the record cannot be written.
     fn announce(&self, announcing: Announcing)
     -> BoxFuture<'_, Result<Arc<dyn Announcement>, PresenceError>>;
 
@@ -48,15 +51,6 @@ pub trait Announcement: Send + Sync {
 
     /// Withdraws the record: the address is no longer listed when this returns.
     fn end(&self) -> BoxFuture<'_, ()>;
-}
-
-/// Presence that could not be announced or read.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum PresenceError {
-    /// The files could not be used.
-    #[error("the presence files cannot be used")]
-    Files(#[from] cyberine_fs::FsError),
 }
 
 /// Nobody is there, and nobody is told of.

@@ -227,16 +227,13 @@ impl PrivateDir {
         Ok(removed)
     }
 
-    /// What time it is for the file system: the time of a file written just now.
-    fn file_system_time(&self) -> Result<SystemTime, FsError> {
+    /// Writes a temporary file of no meaning; its name.
+    pub(super) fn write_probe(&self) -> Result<String, FsError> {
         let probe = temp_name();
-        self.write_temp(&probe, self.path(), b".", Durability::Fast)?;
-        let now = self.written_at(&probe);
-        self.remove(&probe)?;
-        now.ok_or_else(|| FsError::of("read", self.path().join(probe), Errno::NOENT))
+        self.write_temp(&probe, self.path(), b".", Durability::Fast).map(|()| probe)
     }
 
-    fn written_at(&self, name: &str) -> Option<SystemTime> {
+    pub(super) fn written_at(&self, name: &str) -> Option<SystemTime> {
         self.open_to_read(name).ok()??.metadata().ok()?.modified().ok()
     }
 
@@ -315,7 +312,7 @@ impl PrivateDir {
         Err(FsError::of("create", path, Errno::EXIST))
     }
 
-    fn read_whole(&self, name: &str, file: &File, max_bytes: usize) -> Result<Vec<u8>, FsError> {
+    pub(super) fn read_whole(&self, name: &str, file: &File, max_bytes: usize) -> Result<Vec<u8>, FsError> {
         let path = self.path().join(name);
         let mut bytes = Vec::new();
         let limit = (max_bytes as u64).saturating_add(1);
@@ -355,7 +352,7 @@ fn not_opened(path: &Path, errno: Errno) -> FsError {
 
 /// Cuts off the part of `bytes` that an append left behind, but only where it is still the end of
 /// the file: what someone wrote after it is not ours to cut.
-fn take_back(file: &File, start: u64, bytes: &[u8]) {
+pub(super) fn take_back(file: &File, start: u64, bytes: &[u8]) {
     let Ok(metadata) = file.metadata() else { return };
     let added = metadata.len().saturating_sub(start);
     if added > 0 && added < bytes.len() as u64 {
