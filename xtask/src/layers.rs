@@ -16,6 +16,7 @@ const TIERS: &[(&str, u8)] = &[
     ("cyberine-run-store", 2),
     ("cyberine-bus", 2),
     ("cyberine-presence", 2),
+    ("cyberine-install", 2),
     ("cyberine-provider", 2),
     ("cyberine-server", 2),
     ("cyberine-orchestrator", 3),
