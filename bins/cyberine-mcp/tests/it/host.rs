@@ -1,101 +1,47 @@
 //! A place to run in, and a host that speaks to the server over pipes.
 
-use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::ops::Deref;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
+pub(crate) use cyberine_testkit::{PATIENCE, gated, held, shell, wait_until, write_private};
 use serde_json::{Value, json};
 
-/// Long enough for a machine under load; every wait ends as soon as what it waits for is there.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// A home and a project of a test's own, and the server under test.
+pub(crate) struct Place(cyberine_testkit::Place);
 
-/// A home and a project of a test's own.
-pub(crate) struct Place {
-    root: tempfile::TempDir,
+impl Deref for Place {
+    type Target = cyberine_testkit::Place;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 impl Place {
     pub(crate) fn new() -> Self {
-        let place = Self { root: tempfile::tempdir().unwrap() };
-        std::fs::create_dir(place.project()).unwrap();
-        place
+        Self(cyberine_testkit::Place::new())
     }
 
     /// A place whose home has this configuration.
     pub(crate) fn with(config: &str) -> Self {
-        let place = Self::new();
-        place.configure(config);
-        place
-    }
-
-    pub(crate) fn configure(&self, config: &str) {
-        std::fs::create_dir_all(self.home()).unwrap();
-        write_private(&self.home().join("config.toml"), config);
-    }
-
-    pub(crate) fn home(&self) -> PathBuf {
-        self.path("home")
-    }
-
-    pub(crate) fn project(&self) -> PathBuf {
-        self.path("project")
-    }
-
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.root.path().canonicalize().unwrap().join(name)
-    }
-
-    pub(crate) fn run_dir(&self, run: &str) -> PathBuf {
-        self.project().join(".local/runs").join(run)
+        Self(cyberine_testkit::Place::with(config))
     }
 
     /// The server's command line and environment: nothing of the test's own but the PATH.
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_cyberine-mcp"));
-        command
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", self.root.path())
-            .env("CYBERINE_HOME", self.home())
-            .env("CYBERINE_DISCOVERY", "off")
-            .current_dir(self.project());
-        command
+        self.program(env!("CARGO_BIN_EXE_cyberine-mcp"))
     }
 
     pub(crate) fn output(&self, arguments: &[&str]) -> Output {
-        self.command().args(arguments).stdin(Stdio::null()).output().unwrap()
+        self.command().args(arguments).output().unwrap()
     }
 
     pub(crate) fn host(&self) -> Host {
         Host::start(self.command())
     }
-}
-
-pub(crate) fn write_private(path: &Path, text: &str) {
-    let mut file: File =
-        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path).unwrap();
-    file.write_all(text.as_bytes()).unwrap();
-}
-
-/// A provider that runs `script` with a shell.
-pub(crate) fn shell(name: &str, script: &str) -> String {
-    format!("[providers.{name}]\nkind = \"command\"\ncommand = [\"sh\", \"-c\", {}]\n", Value::from(script))
-}
-
-/// The same, paid by a subscription: it holds money until it has ended, and is charged none.
-pub(crate) fn held(name: &str, script: &str) -> String {
-    shell(name, script) + "billing = \"subscription\"\n"
-}
-
-/// A provider that says `answer` once `gate` exists.
-pub(crate) fn gated(name: &str, gate: &Path, answer: &str) -> String {
-    let wait =
-        format!("cat > /dev/null; while [ ! -e '{}' ]; do sleep 0.02; done; echo '{answer}'", gate.display());
-    shell(name, &wait)
 }
 
 /// An MCP host of the 2025 era.
@@ -238,14 +184,6 @@ pub(crate) fn marked(run: &str) -> Vec<u32> {
 pub(crate) fn environment(pid: u32) -> Vec<String> {
     let bytes = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     bytes.split(|byte| *byte == 0).map(|entry| String::from_utf8_lossy(entry).into_owned()).collect()
-}
-
-pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let until = Instant::now() + PATIENCE;
-    while !holds() {
-        assert!(Instant::now() < until, "still waiting until {what}");
-        std::thread::park_timeout(Duration::from_millis(25));
-    }
 }
 
 pub(crate) fn kill_nine(pid: u64) {
