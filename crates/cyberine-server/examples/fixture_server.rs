@@ -1,7 +1,12 @@
 //! An MCP server of fixture tools over stdio, for benches and interop: what the rail costs and
 //! does, without a product behind it. `--token TEXT` puts it behind a gate.
 
-#![allow(clippy::panic, clippy::print_stdout, reason = "fixture tools fail and print on purpose")]
+#![allow(
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "fixture tools fail and print on purpose"
+)]
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -25,8 +30,9 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let token =
         arguments.next().filter(|flag| flag == "--token").and_then(|_| arguments.next()).map(Secret::new);
-    let tools = Arc::new(Gate::new(fixture::FixtureTools::new(), token.clone()));
-    let resources = Arc::new(Gate::new(fixture::FixtureResources, token));
+    let things = fixture::Things::default();
+    let tools = Arc::new(Gate::new(fixture::FixtureTools::new(&things), token.clone()));
+    let resources = Arc::new(Gate::new(fixture::FixtureResources::new(&things), token));
     let principal = Principal::local(std::env::var("USER").unwrap_or_default());
     let server =
         Server::new("fixture", "0.1.0", tools, principal, SealKey::random()?).with_resources(resources);

@@ -3,7 +3,6 @@
 use std::any::Any;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -26,22 +25,17 @@ use crate::lines::Line;
 use crate::output::{Flush, Output};
 use crate::progress::{ProgressSink, ProgressUpdate};
 use crate::server::Server;
+use follow::{Followed, Follower, Follows, Listening};
+use places::Places;
 
-/// Places for requests in flight.
-const PLACES: usize = 256;
-
-/// How many bytes of a request one place holds: a longer one takes several, so that all requests
-/// in flight together have no more than 64 MiB.
-const PLACE_BYTES: usize = 256 * 1024;
+pub(crate) mod follow;
+mod places;
 
 /// Resources that are read at once. Each may be as large as a line, and is kept until the queue to
 /// the client takes it.
 const MAX_READS: usize = 4;
 
-/// How long the reader holds back for a place before it lets a request be refused.
-const PLACE_WAIT: Duration = Duration::from_millis(250);
-
-/// The code of that refusal, outside the range JSON-RPC reserves.
+/// The code of a refusal for want of a place, outside the range JSON-RPC reserves.
 const BUSY: i64 = -33003;
 
 /// How long tasks have to end, and the last lines to be read.
@@ -53,8 +47,19 @@ type ClientAnswer = Result<Value, RpcError>;
 /// What a request comes to.
 pub(crate) type Reply = Result<Answer, RpcError>;
 
-/// A reply, and the leave to read that it came by. It is given back when the reply has left.
-type Served = (Reply, Option<OwnedSemaphorePermit>);
+/// What serving a request comes to.
+pub(crate) enum Served {
+    /// It is over.
+    Reply(Reply),
+    /// It is answered, and a resource is followed from then on.
+    Subscribed(Follower, Followed),
+    /// It goes on as a listen.
+    Listening(Follower, Listening),
+}
+
+/// What serving came to, and the leave to read that it came by. It is given back when the reply has
+/// left.
+type Ended = (Served, Option<OwnedSemaphorePermit>);
 
 /// What one line asks to be done, and how much of it is.
 pub(crate) struct Received {
@@ -74,8 +79,8 @@ pub(crate) enum Performed {
     UpToPlace,
 }
 
-/// One client's connection. Locks are taken in this order: session, then output; neither is held
-/// while a handler runs.
+/// One client's connection. Locks are taken in this order: session, subscriptions, output; none is
+/// held while a handler runs.
 pub(crate) struct Connection {
     pub(crate) server: Arc<Server>,
     pub(crate) output: Output,
@@ -83,11 +88,9 @@ pub(crate) struct Connection {
     /// The cancellation of every request that is in flight, or whose news or tasks go on.
     requests: Mutex<HashMap<RequestKey, CancellationToken>>,
     asks: Mutex<HashMap<AskKey, oneshot::Sender<ClientAnswer>>>,
-    places: Arc<Semaphore>,
-    /// Set where a wait for a place was in vain and none was taken since: further requests are then
-    /// refused at once, and hold up nobody.
-    crowded: AtomicBool,
+    places: Places,
     reads: Arc<Semaphore>,
+    follows: Follows,
     /// Calls in flight.
     calls: TaskTracker,
     /// What goes on after replies.
@@ -105,9 +108,9 @@ impl Connection {
             session: Mutex::new(session),
             requests: Mutex::default(),
             asks: Mutex::default(),
-            places: Arc::new(Semaphore::new(PLACES)),
-            crowded: AtomicBool::new(false),
+            places: Places::new(),
             reads: Arc::new(Semaphore::new(MAX_READS)),
+            follows: Follows::new(),
             calls: TaskTracker::new(),
             background: TaskTracker::new(),
             scope: CancellationToken::new(),
@@ -126,8 +129,7 @@ impl Connection {
             Line::TooLong => (vec![Effect::Send(self.session().oversized())], 0),
         };
         let requests = effects.iter().filter(|effect| matches!(effect, Effect::Request(_))).count();
-        let places = (length / requests.max(1)).div_ceil(PLACE_BYTES).clamp(1, PLACES);
-        Received { effects: effects.into_iter(), held: None, places: u32::try_from(places).unwrap_or(1) }
+        Received { effects: effects.into_iter(), held: None, places: places::places_of(length, requests) }
     }
 
     /// Does what a line asks for. What can be answered at once is queued, to leave with the next
@@ -149,12 +151,9 @@ impl Connection {
             Effect::Send(line) => self.output.push(self.redacted(line), Flush::Later),
             Effect::Request(inbound) => return self.begin(inbound, places),
             Effect::Cancel(key) => {
-                // Woken tasks may end requests: not while the table is locked.
-                let cancel = self.requests().get(&key).cloned();
-                if let Some(cancel) = cancel {
-                    cancel.cancel();
-                    // Its place is about to come free.
-                    self.crowded.store(false, Ordering::Relaxed);
+                self.follows.forget(key);
+                if self.cancel(key) {
+                    self.places.will_be_free();
                 }
             }
             Effect::Answered { ask, answer, .. } => {
@@ -171,6 +170,13 @@ impl Connection {
         None
     }
 
+    /// Cancels a request, where there is something to cancel.
+    fn cancel(&self, key: RequestKey) -> bool {
+        // Woken tasks may end requests: not while the table is locked.
+        let cancel = self.requests().get(&key).cloned();
+        cancel.inspect(CancellationToken::cancel).is_some()
+    }
+
     /// A line of the session's own, which may quote what it refuses.
     fn redacted(&self, line: Vec<u8>) -> Vec<u8> {
         match String::from_utf8(line) {
@@ -184,30 +190,39 @@ impl Connection {
     /// has to wait for places.
     fn begin(self: &Arc<Self>, inbound: Inbound, places: u32) -> Option<Inbound> {
         let key = inbound.key;
-        let at_once = || dispatch::at_once(&self.server, &inbound);
+        let at_once = || dispatch::at_once(self, &inbound);
         if let Some(reply) =
             catch_unwind(AssertUnwindSafe(at_once)).unwrap_or_else(|panic| Some(panicked(&*panic)))
         {
             self.finish(key, reply, Flush::Later);
             return None;
         }
-        let Ok(place) = Arc::clone(&self.places).try_acquire_many_owned(places) else {
-            if !self.crowded.load(Ordering::Relaxed) {
+        let Some(place) = self.places.take(places, || self.is_control(&inbound.body)) else {
+            if !self.places.are_crowded() {
                 return Some(inbound);
             }
             let refusal = RpcError::own(BUSY, "too many requests are in flight; wait for one to end");
             self.finish(key, Err(refusal), Flush::Later);
             return None;
         };
-        self.crowded.store(false, Ordering::Relaxed);
         let cancel = self.scope.child_token();
         self.requests().insert(key, cancel.clone());
         let mut serving = contained(self.served(inbound, cancel.clone()));
         match serving.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready((reply, _read)) => self.finish(key, reply, Flush::Later),
+            Poll::Ready((served, _read)) => self.conclude(key, served, Flush::Later),
             Poll::Pending => self.detach(key, serving, cancel, place),
         }
         None
+    }
+
+    /// Whether a request is a call that controls others.
+    fn is_control(&self, body: &InboundBody) -> bool {
+        let InboundBody::CallTool { name, .. } = body else { return false };
+        let is_control = || self.server.tools.is_control(name);
+        catch_unwind(AssertUnwindSafe(is_control)).unwrap_or_else(|panic| {
+            log_panic(&*panic, "a tool set panicked");
+            false
+        })
     }
 
     /// Serves a request, within the reads that may go on at once.
@@ -215,10 +230,15 @@ impl Connection {
         self: &Arc<Self>,
         inbound: Inbound,
         cancel: CancellationToken,
-    ) -> impl Future<Output = Served> + Send + use<> {
+    ) -> impl Future<Output = Ended> + Send + use<> {
         let is_read = matches!(inbound.body, InboundBody::ReadResource { .. });
         let reads = is_read.then(|| Arc::clone(&self.reads));
-        let entry = Entry { connection: Arc::clone(self), key: inbound.key, progress: inbound.progress };
+        let entry = Entry {
+            connection: Arc::clone(self),
+            key: inbound.key,
+            progress: inbound.progress,
+            subscribes: matches!(inbound.body, InboundBody::Subscribe { .. }),
+        };
         let (request, body) = Request::new(Arc::new(entry), inbound, cancel);
         async move {
             let read = match reads {
@@ -234,21 +254,29 @@ impl Connection {
     fn detach(
         self: &Arc<Self>,
         key: RequestKey,
-        serving: BoxFuture<'static, Served>,
+        serving: BoxFuture<'static, Ended>,
         cancel: CancellationToken,
         place: OwnedSemaphorePermit,
     ) {
         let connection = Arc::clone(self);
         self.calls.spawn(async move {
             let answer = async {
-                let (reply, read) = serving.await;
-                (reply, read, connection.output.turn().await)
+                let (served, read) = serving.await;
+                (served, read, connection.output.turn().await)
             };
-            if let Some((reply, _read, _turn)) = cancel.run_until_cancelled(answer).await {
-                connection.finish(key, reply, Flush::Now);
+            if let Some((served, _read, _turn)) = cancel.run_until_cancelled(answer).await {
+                connection.conclude(key, served, Flush::Now);
             }
             drop(place);
         });
+    }
+
+    fn conclude(self: &Arc<Self>, key: RequestKey, served: Served, flush: Flush) {
+        match served {
+            Served::Reply(reply) => self.finish(key, reply, flush),
+            Served::Subscribed(follower, followed) => self.subscribe(key, follower, followed, flush),
+            Served::Listening(follower, listening) => self.listen(key, follower, listening, flush),
+        }
     }
 
     fn finish(&self, key: RequestKey, reply: Reply, flush: Flush) {
@@ -291,24 +319,24 @@ impl Connection {
     /// is an answer too: the request is then refused.
     pub(crate) async fn place(&self, received: &Received) {
         self.output.flush();
-        let free = self.places.acquire_many(received.places);
-        if tokio::time::timeout(PLACE_WAIT, free).await.is_err() {
-            self.crowded.store(true, Ordering::Relaxed);
-        }
+        self.places.wait(received.places).await;
     }
 
-    /// Ends everything: gives calls in flight `grace` to finish, then cancels them and what goes
-    /// on in the background, and writes what waits. Each step is bounded.
+    /// Ends everything: gives calls in flight `grace` to finish, then cancels them, what goes on in
+    /// the background and what is followed, and writes what waits. Each step is bounded.
     pub(crate) async fn wind_down(&self, grace: Duration) {
         self.calls.close();
         let _ = tokio::time::timeout(grace, self.calls.wait()).await;
         self.scope.cancel();
         self.background.close();
-        let ended = async { tokio::join!(self.calls.wait(), self.background.wait()) };
+        self.follows.tasks.close();
+        let ended =
+            async { tokio::join!(self.calls.wait(), self.background.wait(), self.follows.tasks.wait()) };
         if tokio::time::timeout(END_WAIT, ended).await.is_err() {
             tracing::warn!(
                 calls = self.calls.len(),
                 tasks = self.background.len(),
+                follows = self.follows.tasks.len(),
                 "tasks did not end in time"
             );
         }
@@ -317,25 +345,30 @@ impl Connection {
 }
 
 /// A request's future, whose panic is an internal error of that request alone.
-fn contained(serving: impl Future<Output = Served> + Send + 'static) -> BoxFuture<'static, Served> {
+fn contained(serving: impl Future<Output = Ended> + Send + 'static) -> BoxFuture<'static, Ended> {
     let contained = AssertUnwindSafe(serving).catch_unwind();
-    Box::pin(contained.map(|ended| ended.unwrap_or_else(|panic| (panicked(&*panic), None))))
+    Box::pin(contained.map(|ended| ended.unwrap_or_else(|panic| (Served::Reply(panicked(&*panic)), None))))
 }
 
 /// The reply to a request whose handler panicked. The panic's text goes to the log.
 fn panicked(panic: &(dyn Any + Send)) -> Reply {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    tracing::error!(panic = text.unwrap_or("of another type"), "a handler panicked");
+    log_panic(panic, "a handler panicked");
     Err(RpcError::internal("the server failed on this request; its log says more"))
 }
 
-/// One request's place in the tables. It is kept by the handler, by its news and by its
-/// background tasks; when the last of them is gone, the client can cancel it no more.
+pub(crate) fn log_panic(panic: &(dyn Any + Send), what: &'static str) {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    tracing::error!(panic = text.unwrap_or("of another type"), "{what}");
+}
+
+/// One request's place in the tables. It is kept by the handler, by its news, by its background
+/// tasks and by what it follows; when the last of them is gone, the client can cancel it no more.
 pub(crate) struct Entry {
     pub(crate) connection: Arc<Connection>,
     pub(crate) key: RequestKey,
     progress: bool,
+    subscribes: bool,
 }
 
 impl Lease for Entry {}
@@ -343,6 +376,10 @@ impl Lease for Entry {}
 impl Drop for Entry {
     fn drop(&mut self) {
         self.connection.requests().remove(&self.key);
+        if self.subscribes {
+            self.connection.follows.forget(self.key);
+            self.connection.session().end_subscription(self.key);
+        }
         if self.progress {
             self.connection.session().end_progress(self.key);
         }

@@ -8,11 +8,13 @@ use cyberine_types::Caller;
 use tokio_util::sync::CancellationToken;
 
 use crate::background::Background;
-use crate::connection::{Connection, Entry, News, Reply};
+use crate::connection::follow::Follower;
+use crate::connection::{Connection, Entry, News, Reply, Served};
 use crate::progress::{OutlivesReply, Progress};
 use crate::server::Server;
 
 mod call;
+mod follow;
 mod read;
 
 /// One request while it is served.
@@ -46,15 +48,22 @@ impl Request {
         &self.entry.connection.server
     }
 
+    fn follower(&self) -> Follower {
+        Follower { entry: Arc::clone(&self.entry), cancel: self.cancel.clone() }
+    }
+
     fn background(&self) -> Background {
         let (tasks, entry) = (self.connection().background.clone(), Arc::clone(&self.entry));
         Background::leased(tasks, self.cancel.clone(), entry)
     }
 }
 
-/// Serves a request that needs no handler: a list that is there. `None` for the others.
-pub(crate) fn at_once(server: &Server, inbound: &Inbound) -> Option<Reply> {
+/// Serves a request that needs no handler: a list that is there, or the end of a subscription.
+/// `None` for the others.
+pub(crate) fn at_once(connection: &Connection, inbound: &Inbound) -> Option<Reply> {
+    let server = &connection.server;
     match &inbound.body {
+        InboundBody::Unsubscribe { uri } => Some(follow::unsubscribe(connection, uri)),
         InboundBody::ListTools { cursor: None } => {
             let caller = server.caller(inbound.client.clone());
             Some(Ok(Answer::Tools(server.catalog(&caller).listing())))
@@ -69,18 +78,24 @@ pub(crate) fn at_once(server: &Server, inbound: &Inbound) -> Option<Reply> {
 }
 
 /// Serves any other request to its end.
-pub(crate) async fn serve(request: Request, body: InboundBody) -> Reply {
-    match body {
+pub(crate) async fn serve(request: Request, body: InboundBody) -> Served {
+    let reply = match body {
+        InboundBody::Subscribe { uri } => match follow::subscribe(&request, uri).await {
+            Ok(followed) => return Served::Subscribed(request.follower(), followed),
+            Err(error) => Err(error),
+        },
+        InboundBody::Listen { filter } => match follow::listen(&request, filter).await {
+            Ok(listening) => return Served::Listening(request.follower(), listening),
+            Err(error) => Err(error),
+        },
         InboundBody::CallTool { name, arguments, input_responses, request_state } => {
             call::serve(&request, call::Asked { name, arguments, input_responses, request_state }).await
         }
         InboundBody::ListResources { cursor } => read::list(&request, cursor).await,
         InboundBody::ReadResource { uri } => read::contents(&request, uri).await,
-        InboundBody::ListTools { .. } | InboundBody::ListTemplates { .. } => {
-            Err(RpcError::internal("a list is served at once"))
-        }
-        InboundBody::Subscribe { .. } | InboundBody::Unsubscribe { .. } | InboundBody::Listen { .. } => {
-            Err(RpcError::method_not_found("subscriptions"))
-        }
-    }
+        InboundBody::ListTools { .. }
+        | InboundBody::ListTemplates { .. }
+        | InboundBody::Unsubscribe { .. } => Err(RpcError::internal("this is served at once")),
+    };
+    Served::Reply(reply)
 }

@@ -8,7 +8,9 @@ use serde_json::{Map, Value, json};
 
 use scrub::Scrub;
 
-use crate::resource_set::{ResourceContents, ResourceError, ResourcePage, ResourceSet, ResourceTemplate};
+use crate::resource_set::{
+    ResourceContents, ResourceError, ResourcePage, ResourceSet, ResourceTemplate, ResourceWatch,
+};
 use crate::toolset::{Call, CallError, InputRequest, Outcome, Tool, ToolResult, ToolSet};
 
 mod scrub;
@@ -65,6 +67,10 @@ impl<S: ToolSet> ToolSet for Gate<S> {
         refusal.map(|refusal| self.scrubbed_result(refusal))
     }
 
+    fn is_control(&self, name: &str) -> bool {
+        self.inner.is_control(name)
+    }
+
     fn redact(&self, text: String) -> String {
         self.inner.redact(self.scrub.text(text))
     }
@@ -92,6 +98,15 @@ impl<S> Gate<S> {
         found.then(|| {
             ToolResult::error(format!("the access token belongs into `{ARGUMENT}` and nowhere else"))
         })
+    }
+
+    /// Refuses a resource to who does not know the token, or writes it where it does not belong.
+    fn refused(&self, uri: &str, token: Option<&str>) -> Option<ResourceError> {
+        if !self.admits(token) {
+            return Some(ResourceError::Unauthorized);
+        }
+        let misplaced = self.scrub.finds_in_uri(uri);
+        misplaced.then(|| ResourceError::NotFound { uri: self.scrub.shown_uri(uri) })
     }
 
     fn scrubbed_result(&self, result: ToolResult) -> ToolResult {
@@ -173,12 +188,8 @@ impl<S: ResourceSet> ResourceSet for Gate<S> {
 
     fn read(&self, caller: Caller, uri: String) -> BoxFuture<'_, Result<ResourceContents, ResourceError>> {
         let (uri, token) = split_token(&uri);
-        if !self.admits(token.as_deref()) {
-            return Box::pin(std::future::ready(Err(ResourceError::Unauthorized)));
-        }
-        if self.scrub.finds_in_uri(&uri) {
-            let missing = ResourceError::NotFound { uri: self.scrub.shown_uri(&uri) };
-            return Box::pin(std::future::ready(Err(missing)));
+        if let Some(refusal) = self.refused(&uri, token.as_deref()) {
+            return Box::pin(std::future::ready(Err(refusal)));
         }
         let contents = self.inner.read(caller, uri);
         Box::pin(async move {
@@ -187,6 +198,27 @@ impl<S: ResourceSet> ResourceSet for Gate<S> {
             let (uri, text) = (self.scrub.text(uri), self.scrub.document(text));
             Ok(ResourceContents { uri, mime_type, text })
         })
+    }
+
+    fn plain_uri(&self, uri: &str) -> String {
+        self.inner.plain_uri(&split_token(uri).0)
+    }
+
+    fn is_watchable(&self) -> bool {
+        self.inner.is_watchable()
+    }
+
+    fn watch(
+        &self,
+        caller: Caller,
+        uri: String,
+    ) -> BoxFuture<'_, Result<Box<dyn ResourceWatch>, ResourceError>> {
+        let (uri, token) = split_token(&uri);
+        if let Some(refusal) = self.refused(&uri, token.as_deref()) {
+            return Box::pin(std::future::ready(Err(refusal)));
+        }
+        let watch = self.inner.watch(caller, uri);
+        Box::pin(async move { watch.await.map_err(|error| self.scrubbed_error(error)) })
     }
 }
 

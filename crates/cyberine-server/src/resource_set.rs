@@ -19,6 +19,11 @@ pub trait ResourceSet: Send + Sync {
     /// The contents of one resource.
     fn read(&self, caller: Caller, uri: String) -> BoxFuture<'_, Result<ResourceContents, ResourceError>>;
 
+    /// A URI as it is without what opens a gate, for telling which of two URIs mean one resource.
+    fn plain_uri(&self, uri: &str) -> String {
+        uri.to_owned()
+    }
+
     /// Whether changes of a resource can be followed.
     fn is_watchable(&self) -> bool {
         false

@@ -57,6 +57,7 @@ impl Server {
     /// Serves `resources` too.
     #[must_use]
     pub fn with_resources(mut self, resources: Arc<dyn ResourceSet>) -> Self {
+        self.profile.subscriptions = resources.is_watchable();
         self.resources = Some(resources);
         self.profile.resources = true;
         self

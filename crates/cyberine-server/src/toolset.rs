@@ -28,6 +28,14 @@ pub trait ToolSet: Send + Sync {
         None
     }
 
+    /// Whether a tool controls what other calls have begun: cancels, stops, decides. Where all places
+    /// for requests are taken a few are left for such calls, so that it can always be done. Asked
+    /// only then.
+    fn is_control(&self, name: &str) -> bool {
+        let _ = name;
+        false
+    }
+
     /// Takes out of a text what must not be repeated. The rail asks for what may quote a message.
     fn redact(&self, text: String) -> String {
         text

@@ -1,6 +1,5 @@
 /// Of which changes a client wants news (`SubscriptionFilter` of the schema), or is to get them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is one independent kind of the schema")]
 pub struct SubscriptionFilter {
     /// Of the list of tools.
     pub tools_list_changed: bool,

@@ -46,11 +46,11 @@ pub(super) async fn contents(request: &Request, uri: String) -> Reply {
     }))
 }
 
-fn resources(server: &Server) -> Result<&Arc<dyn ResourceSet>, RpcError> {
+pub(super) fn resources(server: &Server) -> Result<&Arc<dyn ResourceSet>, RpcError> {
     server.resources.as_ref().ok_or_else(|| RpcError::method_not_found("resources"))
 }
 
-fn rpc_error(error: ResourceError) -> RpcError {
+pub(super) fn rpc_error(error: ResourceError) -> RpcError {
     match error {
         // What a client puts behind the path may be a secret.
         ResourceError::NotFound { uri } => {

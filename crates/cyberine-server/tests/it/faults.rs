@@ -249,7 +249,7 @@ fn flood(host: &Host) -> std::thread::JoinHandle<()> {
 }
 
 /// Waits until a flood stands still because the server reads no more.
-fn stands_still(host: &Host) {
+pub(crate) fn stands_still(host: &Host) {
     let writer = host.writer();
     let began = std::time::Instant::now();
     while !is_full(&writer) {

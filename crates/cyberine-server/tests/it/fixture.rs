@@ -2,23 +2,50 @@
 //! Shared by the tests and by `examples/fixture_server.rs`.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cyberine_server::{
     Annotations, Call, CallError, InputRequest, Outcome, Resource, ResourceContents, ResourceError,
-    ResourcePage, ResourceSet, ResourceTemplate, Tool, ToolResult, ToolSet,
+    ResourcePage, ResourceSet, ResourceTemplate, ResourceWatch, Tool, ToolResult, ToolSet,
 };
 use cyberine_types::Caller;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
+use tokio::sync::watch;
+
+/// How often each thing was changed, shared by the tools and the resources of one server.
+#[derive(Clone, Default)]
+pub(crate) struct Things(Arc<Mutex<BTreeMap<u32, watch::Sender<u64>>>>);
+
+impl Things {
+    /// Changes a thing, and tells how often that has been done.
+    pub(crate) fn touch(&self, id: u32) -> u64 {
+        let mut things = self.0.lock().unwrap();
+        let thing = things.entry(id).or_default();
+        thing.send_modify(|changes| *changes += 1);
+        *thing.borrow()
+    }
+
+    fn follow(&self, id: u32) -> watch::Receiver<u64> {
+        self.0.lock().unwrap().entry(id).or_default().subscribe()
+    }
+}
 
 /// The tools.
-pub(crate) struct FixtureTools(Arc<[Tool]>);
+pub(crate) struct FixtureTools {
+    tools: Arc<[Tool]>,
+    things: Things,
+}
 
 impl FixtureTools {
-    pub(crate) fn new() -> Self {
-        Self(Arc::from([
+    pub(crate) fn new(things: &Things) -> Self {
+        let things = things.clone();
+        Self { tools: Self::tools(), things }
+    }
+
+    fn tools() -> Arc<[Tool]> {
+        Arc::from([
             tool(
                 "list_team",
                 "Lists the members of a team that has none.",
@@ -47,7 +74,8 @@ impl FixtureTools {
                 &[],
             ),
             tool("noise", "Prints to standard output.", json!({}), &[]),
-        ]))
+            tool("touch", "Changes a thing.", json!({ "id": { "type": "integer", "minimum": 0 } }), &["id"]),
+        ])
     }
 }
 
@@ -66,7 +94,11 @@ fn tool(name: &'static str, description: &str, properties: Value, required: &[&s
 
 impl ToolSet for FixtureTools {
     fn list(&self, _caller: &Caller) -> Arc<[Tool]> {
-        Arc::clone(&self.0)
+        Arc::clone(&self.tools)
+    }
+
+    fn is_control(&self, name: &str) -> bool {
+        name == "touch"
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, CallError>> {
@@ -89,6 +121,11 @@ impl ToolSet for FixtureTools {
                 }
                 "ask" => ask(&call),
                 "noise" => noise(),
+                "touch" => {
+                    let id = call.arguments["id"].as_u64().and_then(|id| u32::try_from(id).ok());
+                    let Some(id) = id else { return Err(CallError::Internal("no such thing".to_owned())) };
+                    done(json!({ "id": id, "changes": self.things.touch(id) }))
+                }
                 other => Err(CallError::UnknownTool(other.to_owned())),
             }
         })
@@ -153,9 +190,35 @@ fn needs(key: &str, state: Value) -> Result<Outcome, CallError> {
     Ok(Outcome::InputRequired { requests: BTreeMap::from([(key.to_owned(), request)]), state })
 }
 
-/// The resources: `fixture://things/{id}` for every id that is a number, and `fixture://large/{id}`
-/// with 1 MiB of text, which take a while as from a disk.
-pub(crate) struct FixtureResources;
+/// The resources, each of which can be followed:
+///
+/// | URI | what it is |
+/// |---|---|
+/// | `fixture://things/{id}` | a thing, for every id that is a number |
+/// | `fixture://later/{id}` | the same, which cannot be followed before it has changed |
+/// | `fixture://large/{id}` | 1 MiB of text, which takes a while as from a disk |
+/// | `fixture://busy/{id}` | something that changes all the time |
+/// | `fixture://broken/{id}` | something whose watch panics |
+/// | `fixture://clients/{client}` | something that only this client has |
+pub(crate) struct FixtureResources(Things);
+
+impl FixtureResources {
+    pub(crate) fn new(things: &Things) -> Self {
+        Self(things.clone())
+    }
+
+    fn find(&self, caller: &Caller, uri: &str) -> Option<Watch> {
+        let (kind, id) = uri.strip_prefix("fixture://")?.split_once('/')?;
+        match kind {
+            "things" | "later" => Some(Watch::Thing(self.0.follow(id.parse().ok()?))),
+            "large" => Some(Watch::Still),
+            "busy" => Some(Watch::Busy),
+            "broken" => Some(Watch::Broken),
+            "clients" => (caller.attribution() == id).then_some(Watch::Still),
+            _ => None,
+        }
+    }
+}
 
 impl ResourceSet for FixtureResources {
     fn templates(&self) -> Vec<ResourceTemplate> {
@@ -192,17 +255,76 @@ impl ResourceSet for FixtureResources {
         })
     }
 
-    fn read(&self, _caller: Caller, uri: String) -> BoxFuture<'_, Result<ResourceContents, ResourceError>> {
+    fn read(&self, caller: Caller, uri: String) -> BoxFuture<'_, Result<ResourceContents, ResourceError>> {
         Box::pin(async move {
-            if uri.starts_with("fixture://large/") {
-                tokio::time::sleep(Duration::from_millis(50)).await;
-                let text = "x".repeat(1024 * 1024);
-                return Ok(ResourceContents { uri, mime_type: "text/plain".to_owned(), text });
-            }
-            let id = uri.strip_prefix("fixture://things/").and_then(|id| id.parse::<u32>().ok());
-            let Some(id) = id else { return Err(ResourceError::NotFound { uri }) };
-            let text = json!({ "id": id }).to_string();
-            Ok(ResourceContents { uri, mime_type: "application/json".to_owned(), text })
+            let (mime_type, text) = match self.find(&caller, &uri) {
+                Some(Watch::Thing(changes)) => {
+                    let id: Value = uri.rsplit('/').next().and_then(|id| id.parse::<u32>().ok()).into();
+                    ("application/json", json!({ "id": id, "changes": *changes.borrow() }).to_string())
+                }
+                Some(Watch::Still) if uri.starts_with("fixture://large/") => {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    ("text/plain", "x".repeat(1024 * 1024))
+                }
+                Some(_) => ("text/plain", String::new()),
+                None => return Err(ResourceError::NotFound { uri }),
+            };
+            Ok(ResourceContents { uri, mime_type: mime_type.to_owned(), text })
         })
+    }
+
+    fn is_watchable(&self) -> bool {
+        true
+    }
+
+    fn watch(
+        &self,
+        caller: Caller,
+        uri: String,
+    ) -> BoxFuture<'_, Result<Box<dyn ResourceWatch>, ResourceError>> {
+        Box::pin(async move {
+            let Some(mut watch) = self.find(&caller, &uri) else {
+                return Err(ResourceError::NotFound { uri });
+            };
+            if uri.starts_with("fixture://later/") {
+                watch.changed().await;
+            }
+            let watch: Box<dyn ResourceWatch> = Box::new(FixtureWatch { uri, watch });
+            Ok(watch)
+        })
+    }
+}
+
+enum Watch {
+    Thing(watch::Receiver<u64>),
+    Still,
+    Busy,
+    Broken,
+}
+
+impl Watch {
+    async fn changed(&mut self) {
+        match self {
+            // Things stay as long as their watches.
+            Self::Thing(changes) => drop(changes.changed().await),
+            Self::Still => std::future::pending().await,
+            Self::Busy => {}
+            Self::Broken => panic!("a secret of the watch"),
+        }
+    }
+}
+
+struct FixtureWatch {
+    uri: String,
+    watch: Watch,
+}
+
+impl ResourceWatch for FixtureWatch {
+    fn uri(&self) -> &str {
+        &self.uri
+    }
+
+    fn changed(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(self.watch.changed())
     }
 }

@@ -1,22 +1,15 @@
 //! The gate, over every tool there is.
 
-use std::sync::Arc;
-
-use cyberine_server::{Gate, SealKey, Server};
-use cyberine_types::{Principal, Secret};
+use cyberine_server::Server;
 use serde_json::{Value, json};
 
-use crate::fixture::{FixtureResources, FixtureTools};
-use crate::host::{Host, WIRES, server, stateless};
+use crate::fixture::Things;
+use crate::host::{Host, WIRES, server, server_of, stateless};
 
 const TOKEN: &str = "hunter2-c0ffee";
 
 fn gated() -> Server {
-    let token = Some(Secret::new(TOKEN));
-    let tools = Arc::new(Gate::new(FixtureTools::new(), token.clone()));
-    let resources = Arc::new(Gate::new(FixtureResources, token));
-    Server::new("fixture", "0.1.0", tools, Principal::local("tester"), SealKey::from_bytes([7; 32]))
-        .with_resources(resources)
+    server_of(&Things::default(), Some(TOKEN))
 }
 
 /// Arguments that no tool of the fixture takes, beside the token.
@@ -39,7 +32,7 @@ fn no_tool_says_anything_to_who_does_not_know_the_token() {
         host.initialize(json!({}));
         let listed = host.ask("tools/list", json!({}));
         let tools = listed["result"]["tools"].as_array().unwrap().clone();
-        assert_eq!(tools.len(), 8);
+        assert_eq!(tools.len(), 9);
         for tool in &tools {
             assert_eq!(tool["inputSchema"]["properties"]["authToken"]["type"], "string", "{tool}");
             let required = tool["inputSchema"]["required"].as_array().unwrap();

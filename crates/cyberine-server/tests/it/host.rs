@@ -9,11 +9,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use cyberine_server::{Ended, Gate, SealKey, Server, StdioGuard};
-use cyberine_types::Principal;
+use cyberine_types::{Principal, Secret};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::fixture::{FixtureResources, FixtureTools};
+use crate::fixture::{FixtureResources, FixtureTools, Things};
 
 /// Long enough for a loaded machine; reached only by a failing test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -46,14 +46,16 @@ impl Wire {
 
 /// The fixture server behind an open gate.
 pub(crate) fn server() -> Server {
-    Server::new(
-        "fixture",
-        "0.1.0",
-        Arc::new(Gate::new(FixtureTools::new(), None)),
-        Principal::local("tester"),
-        SealKey::from_bytes([7; 32]),
-    )
-    .with_resources(Arc::new(Gate::new(FixtureResources, None)))
+    server_of(&Things::default(), None)
+}
+
+/// The same over things that a test changes itself, and behind a token.
+pub(crate) fn server_of(things: &Things, token: Option<&str>) -> Server {
+    let token = token.map(Secret::new);
+    let tools = Arc::new(Gate::new(FixtureTools::new(things), token.clone()));
+    let resources = Arc::new(Gate::new(FixtureResources::new(things), token));
+    Server::new("fixture", "0.1.0", tools, Principal::local("tester"), SealKey::from_bytes([7; 32]))
+        .with_resources(resources)
 }
 
 /// A host with its server on a thread.

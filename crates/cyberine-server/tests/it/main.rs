@@ -15,3 +15,4 @@ mod host;
 mod news;
 mod process;
 mod streams;
+mod subscriptions;
