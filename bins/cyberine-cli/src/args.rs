@@ -1,9 +1,13 @@
 //! The command line.
 
+mod mail;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use cyberine_app::Exit;
+
+pub(crate) use mail::{Decide, Importance, Inbox, Send, Team, Watch};
 
 /// What the demo asks unless told otherwise: a question with one right answer.
 pub(crate) const DEMO_PROMPT: &str =
@@ -45,6 +49,20 @@ pub(crate) enum Command {
     Inspect(Inspect),
     /// Ask a run to stop.
     Cancel(Cancel),
+    /// Let a run that waits for you go on; or record that you find it good.
+    Approve(Decide),
+    /// Stop a run that waits for you; or record that you do not find it good.
+    Reject(Decide),
+    /// Follow runs and messages in one terminal, until interrupted.
+    Watch(Watch),
+    /// Send a message to a run, a chat, a team or a role.
+    Send(Send),
+    /// Read messages; reading takes none away.
+    Inbox(Inbox),
+    /// Who is live: servers, runs, chats.
+    Team(Team),
+    /// Print the JSON Schema of `cyberine.toml`, for editors.
+    Schema,
 }
 
 #[derive(Debug, Args)]

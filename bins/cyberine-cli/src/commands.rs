@@ -1,19 +1,26 @@
 //! What each command does.
 
 mod cancel;
+mod decide;
 mod demo;
 mod doctor;
+mod inbox;
 mod init;
 mod inspect;
 mod orchestrate;
+mod overview;
 mod runs;
+mod schema;
+mod send;
+mod team;
 mod trust;
+mod watch;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use cyberine_app::{Environment, Exit, Problem, Workplace};
-use cyberine_run_store::{Registry, Run, RunStore};
+use cyberine_run_store::{Choice, Registry, Run, RunStore};
 use cyberine_types::RunId;
 
 use crate::args::{Cli, Command};
@@ -49,11 +56,18 @@ pub(crate) async fn run(cli: Cli, environment: Environment, out: &Out) -> Result
         Command::Runs(args) => runs::run(args, &open()?, out).await,
         Command::Inspect(args) => inspect::run(&args, &open()?, out).await,
         Command::Cancel(args) => cancel::run(args, &open()?, out).await,
+        Command::Approve(args) => decide::run(Choice::Approve, args, &open()?, out).await,
+        Command::Reject(args) => decide::run(Choice::Reject, args, &open()?, out).await,
+        Command::Watch(args) => watch::run(args, &open()?, out).await,
+        Command::Send(args) => send::run(args, &open()?, out).await,
+        Command::Inbox(args) => inbox::run(args, &open()?, out).await,
+        Command::Team(args) => team::run(&args, &open()?, out).await,
+        Command::Schema => Ok(schema::run(out)),
     }
 }
 
 /// The run a person means by its id, or by the beginning of it.
-async fn find(workplace: &Workplace, wanted: &str) -> Result<RunId, Problem> {
+pub(crate) async fn find(workplace: &Workplace, wanted: &str) -> Result<RunId, Problem> {
     if let Ok(id) = wanted.parse() {
         return Ok(id);
     }
@@ -86,7 +100,7 @@ pub(crate) async fn load(workplace: &Workplace, id: RunId) -> Result<Run, Proble
     workplace.store.load(id).await?.ok_or_else(|| no_run(&id.to_string()))
 }
 
-fn no_run(wanted: &str) -> Problem {
+pub(crate) fn no_run(wanted: &str) -> Problem {
     Problem::new(Exit::Unavailable, format!("there is no run `{wanted}`; `cyberine runs` lists them"))
 }
 

@@ -15,9 +15,9 @@ pub(crate) enum Scope {
     Project,
 }
 
-/// The text of a configuration made of `found`.
-pub(crate) fn draft(found: &Found, scope: Scope) -> String {
-    let mut draft = Draft { text: head(scope), names: BTreeSet::new() };
+/// The text of a configuration made of `found`, which names the schema its editor may check it by.
+pub(crate) fn draft(found: &Found, scope: Scope, schema: Option<&str>) -> String {
+    let mut draft = Draft { text: head(scope, schema), names: BTreeSet::new() };
     found.servers.iter().for_each(|server| draft.server(server));
     for program in &found.programs {
         draft.program(&program.name);
@@ -27,7 +27,8 @@ pub(crate) fn draft(found: &Found, scope: Scope) -> String {
     draft.text
 }
 
-fn head(scope: Scope) -> String {
+fn head(scope: Scope, schema: Option<&str>) -> String {
+    let schema = schema.map(|path| format!("#:schema {path}\n")).unwrap_or_default();
     let first = match scope {
         Scope::Home => "# Cyberine, for every project of yours. Written by `cyberine init --home`.",
         Scope::Project => {
@@ -36,7 +37,9 @@ fn head(scope: Scope) -> String {
              # of it is asked about again."
         }
     };
-    format!("{first}\n# Every provider below is asked by every `orchestrate`; `#` switches a line off.\n")
+    format!(
+        "{schema}{first}\n# Every provider below is asked by every `orchestrate`; `#` switches a line off.\n"
+    )
 }
 
 struct Draft {
@@ -107,6 +110,7 @@ impl Draft {
         }
         self.text.push_str(
             "\n# [orchestrate]\n# judges = [\"consensus\", \"llm-judge\"]\n\
+             # approval = \"required\"   # wait for `cyberine approve` before answers are judged\n\
              \n# [budget]\n# daily_usd = 5.00   # the most that is held and spent in one UTC day\n\
              # run_usd = 1.00     # what each run holds until its cost is known\n\
              \n# [run]\n# on_host_exit = \"continue\"   # or \"cancel\"\n",
@@ -174,7 +178,7 @@ mod tests {
 
     #[test]
     fn what_costs_nothing_or_a_subscription_is_on_and_keys_are_off() {
-        let text = draft(&found(&["qwen3:8b", "llama3.2", "third"]), Scope::Project);
+        let text = draft(&found(&["qwen3:8b", "llama3.2", "third"]), Scope::Project, None);
         assert_eq!(names(&text), ["claude", "llama3-2", "qwen3-8b"]);
         assert!(text.contains("BILLS EVERY TOKEN") && text.contains("cyberine trust"), "{text}");
     }
@@ -189,6 +193,7 @@ mod tests {
                 "---",
             ]),
             Scope::Home,
+            None,
         );
         let on = names(&text);
         assert!(!on.contains(&"evil".to_owned()) && on.len() == 3, "{on:?}\n{text}");
@@ -196,7 +201,7 @@ mod tests {
 
     #[test]
     fn every_line_that_is_off_is_valid_once_it_is_on() {
-        let text = draft(&Found::default(), Scope::Home);
+        let text = draft(&Found::default(), Scope::Home, None);
         assert_eq!(names(&text), Vec::<String>::new());
         let section = text.find("\n# [providers.mine]").unwrap();
         let on: String =

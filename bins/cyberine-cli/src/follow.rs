@@ -22,7 +22,8 @@ pub(crate) enum OnInterrupt {
     Leave,
 }
 
-/// Shows the run until it is over.
+/// Shows the run until it is over. `interrupts` are taken from before the run began, so that none
+/// ends this process with the run left to itself.
 ///
 /// # Errors
 /// Where the run cannot be read, or was left while it goes on.
@@ -30,10 +31,10 @@ pub(crate) async fn to_the_end(
     workplace: &Workplace,
     id: RunId,
     on_interrupt: OnInterrupt,
+    interrupts: &mut Interrupts,
     out: &Out,
 ) -> Result<Run, Problem> {
     let mut follower = Follower::begin(workplace, id, out).await?;
-    let mut interrupts = Interrupts::new();
     let mut leaves = on_interrupt == OnInterrupt::Leave;
     loop {
         let run = load(workplace, id).await?;
@@ -55,9 +56,10 @@ pub(crate) async fn to_the_end(
     }
 }
 
-fn left(id: RunId) -> Problem {
+/// The end of a command that was to wait for a run and was interrupted.
+pub(crate) fn left(id: RunId) -> Problem {
     Problem::new(
-        Exit::Failed,
+        Exit::Interrupted,
         format!("left run {id}, which goes on; `cyberine inspect {id} --wait` shows how it ends"),
     )
 }

@@ -2,15 +2,21 @@
 
 mod args;
 mod commands;
+mod decision;
 mod draft;
 mod follow;
 mod guide;
+mod human;
+mod input;
 mod live;
+mod mail;
+mod message;
 mod out;
 mod plain;
 mod report;
 mod scripted;
 mod table;
+mod target;
 mod unparsed;
 
 use std::process::ExitCode;

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use cyberine_app::{Environment, Exit, Problem, escape_controls};
 use serde::Serialize;
@@ -19,6 +20,8 @@ pub(crate) struct Out {
     terminal: bool,
     colours: bool,
     failed: OnceLock<io::Error>,
+    /// Set once whoever read the results has gone away.
+    unread: AtomicBool,
 }
 
 /// What a command prints.
@@ -57,7 +60,7 @@ impl Out {
         let dumb = environment.text("TERM") == Some("dumb");
         let terminal = io::stdout().is_terminal() && !dumb && format == Format::Text;
         let colours = terminal && environment.text("NO_COLOR").is_none();
-        Self { format, terminal, colours, failed: OnceLock::new() }
+        Self { format, terminal, colours, failed: OnceLock::new(), unread: AtomicBool::new(false) }
     }
 
     /// Whether programs read this.
@@ -105,6 +108,17 @@ impl Out {
         self.line(escape_in_strings(&text));
     }
 
+    /// One JSON document on one line: one of many.
+    pub(crate) fn json_line(&self, value: &impl Serialize) {
+        let text = serde_json::to_string(value).unwrap_or_default();
+        self.line(escape_in_strings(&text));
+    }
+
+    /// Whether what is printed reaches nobody any more: the reader is gone, or a write has failed.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.unread.load(Ordering::Relaxed) || self.failed.get().is_some()
+    }
+
     /// Whether a person is there to be asked.
     pub(crate) fn can_ask(&self) -> bool {
         !self.is_json() && io::stdout().is_terminal() && io::stdin().is_terminal()
@@ -130,9 +144,11 @@ impl Out {
     }
 
     fn write(&self, bytes: &[u8]) {
-        if let Err(error) = write(&mut io::stdout().lock(), bytes) {
+        match write(&mut io::stdout().lock(), bytes) {
+            Ok(Written::Whole) => {}
+            Ok(Written::ReaderGone) => self.unread.store(true, Ordering::Relaxed),
             // The first failure tells most; a second one changes nothing.
-            let _ = self.failed.set(error);
+            Err(error) => drop(self.failed.set(error)),
         }
     }
 
@@ -146,7 +162,11 @@ impl Out {
 
     /// The JSON document of a command that could not do what it was asked.
     pub(crate) fn document_of(&self, problem: &Problem) {
-        self.json(&serde_json::json!({ "error": problem.message, "exit": problem.exit as u8 }));
+        let mut document = serde_json::json!({ "error": problem.message, "exit": problem.exit as u8 });
+        if let Some(code) = problem.code {
+            document["code"] = code.into();
+        }
+        self.json(&document);
     }
 
     /// A remark about the work, on stderr.
@@ -157,11 +177,18 @@ impl Out {
     }
 }
 
-fn write(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+/// What became of a write that is no failure.
+enum Written {
+    Whole,
+    ReaderGone,
+}
+
+fn write(to: &mut impl Write, bytes: &[u8]) -> io::Result<Written> {
     match to.write_all(bytes).and_then(|()| to.flush()) {
+        Ok(()) => Ok(Written::Whole),
         // A closed pipe is the reader's choice.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Written::ReaderGone),
+        Err(error) => Err(error),
     }
 }
 

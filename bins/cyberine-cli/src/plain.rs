@@ -1,5 +1,7 @@
 //! Text of others, made safe for a terminal.
 
+use cyberine_types::is_invisible;
+
 /// `text` without terminal escapes (ECMA-48 control sequences and strings) and without control
 /// characters other than line feed and tab.
 pub(crate) fn plain(text: &str) -> String {
@@ -93,6 +95,22 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
+/// One line of a text that is to be read: it keeps its shape, and what cannot be seen or would
+/// drive the terminal is an escape (`\u{1b}`). A tab is four spaces.
+pub(crate) fn escaped_line(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    for character in line.chars() {
+        match character {
+            '\t' => out.push_str("    "),
+            // What emoji are made of.
+            joiner @ ('\u{200d}' | '\u{fe0f}') => out.push(joiner),
+            unseen if unseen.is_control() || is_invisible(unseen) => out.extend(unseen.escape_unicode()),
+            seen => out.push(seen),
+        }
+    }
+    out
+}
+
 /// One character as itself, or as its escape.
 fn shown(character: char) -> String {
     match character {
@@ -149,6 +167,14 @@ mod tests {
         check("a  b \u{2800}\u{3164}", r"a  b \u{2800}\u{3164}");
         check("", "");
         assert_eq!(quoted_address("https://\u{430}pi.example/\n"), r#""https://\u{430}pi.example/\n""#);
+    }
+
+    #[test]
+    fn a_line_keeps_its_shape_and_shows_what_cannot_be_seen() {
+        let check = |line: &str, want: &str| assert_eq!(escaped_line(line), want, "{line:?}");
+        check(r#"    if a == "\n" {     // é 漢 ☃"#, r#"    if a == "\n" {     // é 漢 ☃"#);
+        check("a\u{1b}[2Jb\r\u{9d}c\u{202e}\0\t.", r"a\u{1b}[2Jb\u{d}\u{9d}c\u{202e}\u{0}    .");
+        check("\u{93f}\u{915}\u{301}", "\u{93f}\u{915}\u{301}");
     }
 
     #[test]

@@ -4,6 +4,8 @@ use cyberine_app::Reach;
 use cyberine_run_store::{Candidate, Run, RunState, Step, Verdict, VerdictOutcome};
 use cyberine_types::{Billing, CostBasis, Usage, Usd};
 
+use crate::decision::{told, waits};
+use crate::message::moment;
 use crate::out::{Out, Style};
 use crate::plain::{cut, escaped, plain, quoted, quoted_address};
 use crate::table::{aligned, fitting, side_by_side};
@@ -23,10 +25,26 @@ pub(crate) fn print(out: &Out, run: &Run) {
     out.line(format_args!("  in      {}", escaped(&run.cwd)));
     out.line(format_args!("  by      {}", escaped(&run.requested_by)));
     out.line(format_args!("  used    {}", usage(&run.usage)));
+    print_waiting(out, run);
+    for steer in &run.steers {
+        let text = cut(&steer.text, out.width().saturating_sub(10));
+        out.line(format_args!("  steer   {}, {}: {text}", cut(&steer.from, 80), moment(steer.at)));
+    }
+    for decision in &run.decisions {
+        let step = decision.step_id.as_deref().map(|step| format!("step {}: ", escaped(step)));
+        out.line(format_args!("  decided {}{}", step.unwrap_or_default(), told(decision)));
+    }
     if let Some(count) = run.processes.filter(|count| count.killed > 0 || count.left > 0) {
         out.line(format_args!("  processes  {} killed, {} left", count.killed, count.left));
     }
     run.steps.iter().for_each(|step| print_step(out, step));
+}
+
+fn print_waiting(out: &Out, run: &Run) {
+    if let Some(awaiting) = &run.awaiting {
+        let text = waits(run.run_id, awaiting.expires_at, awaiting.on_expiry);
+        out.line(format_args!("  now     {}", out.paint(Style::Strong, text)));
+    }
 }
 
 fn print_step(out: &Out, step: &Step) {
@@ -194,13 +212,20 @@ pub(crate) fn mark(out: &Out, state: RunState) -> String {
 }
 
 pub(crate) fn paint_state(out: &Out, state: RunState) -> String {
+    paint_as(out, state, state.name())
+}
+
+/// `text` in the colour of a state.
+pub(crate) fn paint_as(out: &Out, state: RunState, text: &str) -> String {
     let style = match state {
         RunState::Done => Style::Good,
         RunState::Error => Style::Bad,
-        RunState::Cancelled | RunState::Queued | RunState::Suspended => Style::Faint,
+        RunState::Cancelled | RunState::Queued => Style::Faint,
+        // Somebody is waited for.
+        RunState::Suspended => Style::Strong,
         RunState::Running => Style::Busy,
     };
-    out.paint(style, state.name())
+    out.paint(style, text)
 }
 
 fn shortened(text: &str) -> String {

@@ -21,6 +21,25 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// `line` in pieces that fill at most `width` columns of a terminal, as it is. What is not ASCII
+/// counts as two columns, which is the most it can take.
+pub(crate) fn broken(line: &str, width: usize) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    let mut filled = 0;
+    for character in line.chars() {
+        let columns = if character.is_ascii() { 1 } else { 2 };
+        if filled > 0 && filled + columns > width {
+            pieces.push(String::new());
+            filled = 0;
+        }
+        filled += columns;
+        if let Some(piece) = pieces.last_mut() {
+            piece.push(character);
+        }
+    }
+    pieces
+}
+
 /// A word in pieces of at most `width` characters.
 fn pieces(word: &str, width: usize) -> Vec<String> {
     let characters: Vec<char> = word.chars().collect();
@@ -78,6 +97,14 @@ mod tests {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("abcdefgh ij", 3), ["abc", "def", "gh", "ij"]);
         assert_eq!(wrap("a\n\nb", 9), ["a", "", "b"]);
+    }
+
+    #[test]
+    fn a_line_is_broken_before_the_terminal_would_do_it() {
+        assert_eq!(broken("ab  cd", 3), ["ab ", " cd"]);
+        assert_eq!(broken("漢漢a", 4), ["漢漢", "a"]);
+        assert_eq!(broken("", 4), [""]);
+        assert_eq!(broken("漢", 1), ["漢"]);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// How a Cyberine program ends. The numbers above 2 are those of BSD `sysexits.h`.
+/// How a Cyberine program ends. The numbers from 64 to 78 are those
+/// of BSD `sysexits.h`, 130 that of a shell after SIGINT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
@@ -23,6 +24,8 @@ pub enum Exit {
     Denied = 77,
     /// The configuration is wrong.
     Configuration = 78,
+    /// Interrupted at the terminal, while something went on that was only watched.
+    Interrupted = 130,
 }
 
 impl Exit {
@@ -36,7 +39,8 @@ Exit codes:
   70  an internal fault, or a fault of the disk
   75  try again later (a spending cap is reached, a lock is held)
   77  not allowed (a configuration that is not trusted)
-  78  the configuration is wrong";
+  78  the configuration is wrong
+ 130  interrupted; what was watched or waited for goes on";
 }
 
 impl From<Exit> for ExitCode {
@@ -83,6 +87,7 @@ mod tests {
             Exit::TryAgain,
             Exit::Denied,
             Exit::Configuration,
+            Exit::Interrupted,
         ] {
             let line = format!("{:>4}  ", code as u8);
             assert!(Exit::TABLE.lines().any(|row| row.starts_with(&line)), "{code:?}");

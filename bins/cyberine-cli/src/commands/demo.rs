@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cyberine_app::{
-    DISCOVERY_VARIABLE, Environment, Exit, HOME_VARIABLE, Home, ModelServer, Overwrite, Problem, Project,
-    Workplace, discover, write_config,
+    DISCOVERY_VARIABLE, Environment, Exit, HOME_VARIABLE, Home, Interrupts, ModelServer, Overwrite, Problem,
+    Project, Workplace, discover, write_config,
 };
 use serde_json::json;
 
@@ -30,14 +30,18 @@ struct Cast {
 pub(crate) async fn run(args: Demo, environment: &Arc<Environment>, out: &Out) -> Result<Exit, Problem> {
     let scratch = tempfile::tempdir().map_err(|error| Problem::of(Exit::Unavailable, &error))?;
     let prompt = args.prompt.clone();
-    let cast = cast(args, environment, scratch.path().to_owned()).await?;
+    let mut interrupts = Interrupts::new();
+    let cast = tokio::select! {
+        cast = cast(args, environment, scratch.path().to_owned()) => cast?,
+        () = interrupts.next() => return Ok(Exit::Interrupted),
+    };
     if !out.is_json() {
         out.line(format_args!("provider: {}", cast.label));
         out.line(format_args!("asking:   {prompt}"));
     }
     let workplace = stage(&cast, environment, scratch.path().to_owned())?;
     let dispatched = workplace.dispatch(prompt, SELF.to_owned()).await?;
-    let run = follow::to_the_end(&workplace, dispatched.run, OnInterrupt::Stop, out).await?;
+    let run = follow::to_the_end(&workplace, dispatched.run, OnInterrupt::Stop, &mut interrupts, out).await?;
     if out.is_json() {
         out.json(&json!({ "provider": cast.label, "run": cyberine_operator::run_view(&run) }));
     } else {

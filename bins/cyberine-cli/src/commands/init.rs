@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use cyberine_app::{Exit, Found, Overwrite, Problem, Workplace, Written, discover, write_config};
+use cyberine_app::{Exit, Found, Overwrite, Problem, Workplace, Written, chain, discover, write_config};
 use serde_json::json;
 
 use crate::args::Init;
+use crate::commands::schema;
 use crate::draft::{Scope, draft};
 use crate::out::Out;
 use crate::plain::escaped;
@@ -22,7 +23,14 @@ pub(crate) async fn run(args: &Init, workplace: &Workplace, out: &Out) -> Result
         workplace.home.open()?;
     }
     let overwrite = if args.force { Overwrite::Allow } else { Overwrite::Refuse };
-    let written = write_config(&path, &draft(&found, scope), overwrite)
+    let schema = match schema::put(scope, workplace) {
+        Ok(path) => Some(path),
+        Err(error) => {
+            out.note(format_args!("editors get no schema of the configuration: {}", chain(&error)));
+            None
+        }
+    };
+    let written = write_config(&path, &draft(&found, scope, schema.as_deref()), overwrite)
         .map_err(|error| Problem::of(Exit::Unavailable, &error))?;
     match written {
         Written::Whole => {}

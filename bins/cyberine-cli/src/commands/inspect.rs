@@ -1,6 +1,6 @@
 //! `cyberine inspect`.
 
-use cyberine_app::{Exit, Problem, Workplace};
+use cyberine_app::{Exit, Interrupts, Problem, Workplace};
 
 use crate::args::Inspect;
 use crate::commands::{find, load, verdict_on};
@@ -10,11 +10,11 @@ use crate::report;
 
 /// Shows one run, once it is over where that is asked for.
 pub(crate) async fn run(args: &Inspect, workplace: &Workplace, out: &Out) -> Result<Exit, Problem> {
+    let mut interrupts = args.wait.then(Interrupts::new);
     let id = find(workplace, &args.run).await?;
-    let run = if args.wait {
-        follow::to_the_end(workplace, id, OnInterrupt::Leave, out).await?
-    } else {
-        load(workplace, id).await?
+    let run = match &mut interrupts {
+        Some(interrupts) => follow::to_the_end(workplace, id, OnInterrupt::Leave, interrupts, out).await?,
+        None => load(workplace, id).await?,
     };
     if out.is_json() {
         out.json(&cyberine_operator::run_view(&run));

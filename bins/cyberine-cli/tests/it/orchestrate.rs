@@ -108,7 +108,7 @@ fn a_second_interrupt_leaves_a_run_that_has_not_stopped_yet() {
     let mut left = String::new();
     err.read_line(&mut left).unwrap();
     assert!(left.contains("left run") && left.contains(&run), "{left}");
-    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert_eq!(child.wait().unwrap().code(), Some(130));
     rustix::process::kill_process(runner, rustix::process::Signal::CONT).unwrap();
     let ended = place.run(&["inspect", &run, "--wait", "--json"]).json();
     assert_eq!(ended["state"], "cancelled");
@@ -131,7 +131,7 @@ fn an_interrupt_of_whoever_only_watches_leaves_the_run_alone() {
     assert!(line.contains("a: running"), "{line}");
     interrupt(&watcher);
     let said: Said = watcher.wait_with_output().unwrap().into();
-    said.refused(1, &["left run", run]);
+    said.refused(130, &["left run", run]);
     std::fs::write(place.project().join("gate"), "").unwrap();
     assert_eq!(place.run(&["inspect", run, "--wait", "--json"]).json()["state"], "done");
 }

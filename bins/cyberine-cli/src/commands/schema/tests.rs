@@ -1,0 +1,159 @@
+use std::collections::BTreeSet;
+
+use cyberine_app::{ConfigSource, Found, FoundKey, FoundProgram, ModelServer, offer_of};
+use serde_json::Value;
+
+use super::SCHEMA;
+use crate::draft::{Scope, draft};
+
+const DOCS: &str = include_str!("../../../../../docs/configuration.md");
+/// A key that nobody will ever mean.
+const NOBODY: &str = "zzzzzzzzzzzzzzzz";
+
+fn schema() -> Value {
+    serde_json::from_str(SCHEMA).unwrap()
+}
+
+/// What is wrong with a configuration, by the schema.
+fn faults(config: &str) -> Vec<String> {
+    let config: Value = toml::from_str(config).unwrap();
+    let validator = jsonschema::validator_for(&schema()).unwrap();
+    validator.iter_errors(&config).map(|error| format!("{}: {error}", error.instance_path())).collect()
+}
+
+/// The keys the program knows at a place, by what it says of one that it does not know.
+fn known(config: &str) -> BTreeSet<String> {
+    let error = offer_of(&ConfigSource::of("c.toml", config)).unwrap_err().to_string();
+    let (_, known) = error.split_once("known here: ").unwrap_or_else(|| panic!("{error}"));
+    known.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+fn keys(properties: &Value) -> BTreeSet<String> {
+    properties.as_object().unwrap().keys().cloned().collect()
+}
+
+fn provider(schema: &Value, kind: &str) -> BTreeSet<String> {
+    let kinds = schema["definitions"]["provider"]["oneOf"].as_array().unwrap();
+    let kind = kinds.iter().find(|one| one["properties"]["kind"]["const"] == kind).unwrap();
+    let mut keys = keys(&kind["properties"]);
+    keys.remove("kind");
+    keys
+}
+
+const KINDS: [&str; 4] = ["openai", "anthropic", "claude-cli", "command"];
+
+#[test]
+fn the_schema_knows_the_keys_the_program_knows_and_no_others() {
+    let schema = schema();
+    assert_eq!(keys(&schema["properties"]), known(&format!("[{NOBODY}]")));
+    for section in keys(&schema["properties"]) {
+        if section != "providers" {
+            let program = known(&format!("[{section}]\n{NOBODY} = 1"));
+            assert_eq!(keys(&schema["properties"][&section]["properties"]), program, "[{section}]");
+        }
+    }
+    for kind in KINDS {
+        let program = known(&format!("[providers.a]\nkind = \"{kind}\"\n{NOBODY} = 1"));
+        assert_eq!(provider(&schema, kind), program, "{kind}");
+    }
+    let prices = known(&format!("[providers.a]\nkind = \"openai\"\nprices = {{ {NOBODY} = 1 }}"));
+    assert_eq!(keys(&schema["definitions"]["prices"]["properties"]), prices);
+}
+
+#[test]
+fn every_key_of_the_schema_is_documented_and_every_documented_one_is_in_it() {
+    let schema = schema();
+    let in_docs = |key: &str| DOCS.contains(&format!("`{key}")) || DOCS.contains(&format!("{key}`"));
+    let documented = |keys: BTreeSet<String>, whose: &str| {
+        let missing: Vec<String> =
+            keys.into_iter().filter(|key| !in_docs(key) && !DOCS.contains(&format!("{key}_usd"))).collect();
+        assert!(missing.is_empty(), "docs/configuration.md says nothing of {missing:?} of {whose}");
+    };
+    for kind in KINDS {
+        documented(provider(&schema, kind), kind);
+    }
+    for section in keys(&schema["properties"]) {
+        if section == "providers" {
+            continue;
+        }
+        let properties = keys(&schema["properties"][&section]["properties"]);
+        for key in documented_in(&section) {
+            assert!(properties.contains(&key), "[{section}] {key} is documented and not in the schema");
+        }
+        documented(properties, &section);
+    }
+}
+
+/// The keys in the first column of the table of a section.
+fn documented_in(section: &str) -> Vec<String> {
+    let Some((_, text)) = DOCS.split_once(&format!("## `[{section}]`")) else { return Vec::new() };
+    let text = text.split("\n## ").next().unwrap_or_default();
+    let firsts = text.lines().filter_map(|line| line.strip_prefix("| `")?.split(" |").next());
+    firsts
+        .flat_map(|cell| cell.split('`').step_by(2).map(str::to_owned).collect::<Vec<_>>())
+        .filter(|key| !key.is_empty())
+        .collect()
+}
+
+#[test]
+fn what_init_writes_and_what_its_comments_offer_is_in_order() {
+    let models = ["a", "b", "c"].map(str::to_owned).into();
+    let found = Found {
+        servers: vec![ModelServer {
+            label: "Ollama".into(),
+            base_url: "http://127.0.0.1:11434/v1".into(),
+            models,
+        }],
+        programs: vec![FoundProgram { name: "claude".into(), path: "/bin/claude".into() }],
+        keys: ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY"]
+            .map(|key| FoundKey { variable: key.into(), vendor: key[..6].into() })
+            .into(),
+    };
+    for (found, scope) in [(&found, Scope::Home), (&found, Scope::Project), (&Found::default(), Scope::Home)]
+    {
+        let text = draft(found, scope, Some("./cyberine.schema.json"));
+        assert!(text.starts_with("#:schema ./cyberine.schema.json\n"), "{text}");
+        assert_eq!(faults(&text), Vec::<String>::new(), "{text}");
+        let on = switched_on(&text).replace("model = \"\"", "model = \"m\"");
+        assert!(on.contains("daily_usd = 5.00"), "{on}");
+        assert_eq!(faults(&on), Vec::<String>::new(), "{on}");
+    }
+}
+
+/// A draft with every line switched on that is a setting.
+fn switched_on(text: &str) -> String {
+    let setting = |line: &str| {
+        line.starts_with('[') || line.split_once(" = ").is_some_and(|(key, _)| !key.contains(' '))
+    };
+    text.lines()
+        .map(|line| line.trim_start_matches("# "))
+        .filter(|line| setting(line))
+        .map(|line| format!("{line}\n"))
+        .collect()
+}
+
+#[test]
+fn examples_hold_and_mistakes_are_found() {
+    let fine = "[orchestrate]\njudges = [\"consensus\"]\napproval = \"required\"\napproval_seconds = 60\napproval_default = \"approve\"\n\
+                [budget]\ndaily_usd = 5\n[run]\non_host_exit = \"cancel\"\n[presence]\nteam = \"core\"\nrole = \"reviewer\"\n\
+                [bus]\nbackend = \"file\"\nretention_days = 30\n\
+                [providers.a]\nkind = \"command\"\ncommand = [\"cat\"]\nbilling = \"metered\"\n\
+                [providers.b]\nkind = \"openai\"\nbase_url = \"https://h/v1\"\nmodel = \"m\"\n\
+                prices = { input_usd_per_mtok = 1, output_usd_per_mtok = 2.5 }\n";
+    assert_eq!(faults(fine), Vec::<String>::new());
+    for wrong in [
+        "[budgte]\n",
+        "[orchestrate]\nqorum = 1\n",
+        "[orchestrate]\napproval = \"maybe\"\n",
+        "[providers.a]\nkind = \"command\"\n",
+        "[providers.a]\nkind = \"commnad\"\ncommand = [\"cat\"]\n",
+        "[providers.a]\nkind = \"command\"\ncommand = [\"cat\"]\nmax_tokens = 1\n",
+        "[providers.\"a b\"]\nkind = \"command\"\ncommand = [\"cat\"]\n",
+        "[providers.b]\nkind = \"openai\"\nbase_url = \"ftp://h\"\nmodel = \"m\"\n",
+        "[providers.b]\nkind = \"openai\"\nbase_url = \"https://h\"\nmodel = \"m\"\napi_key_env = \"sk-123\"\n",
+        "[bus]\nbackend = \"nats\"\n",
+        "[budget]\nrun_usd = -1\n",
+    ] {
+        assert!(!faults(wrong).is_empty(), "{wrong}");
+    }
+}
