@@ -7,6 +7,8 @@ use crate::address::Address;
 
 /// The longest text of a message, in bytes of UTF-8.
 pub const MAX_TEXT_BYTES: usize = 1 << 20;
+/// The longest thread, name or principal beside it, in bytes.
+pub const MAX_LABEL_BYTES: usize = 4096;
 
 /// One message as its mailbox keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

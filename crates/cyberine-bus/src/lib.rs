@@ -6,11 +6,24 @@
 #![warn(missing_docs)]
 
 mod address;
+#[cfg(feature = "contract")]
+pub mod contract;
 mod envelope;
+mod error;
+mod file;
+mod memory;
+mod names;
 mod none;
+mod page;
 mod port;
+mod record;
 
 pub use address::{Address, AddressError, AddressKind, MAX_ID_BYTES};
-pub use envelope::{Channel, Envelope, From, FromKind, Importance, MAX_TEXT_BYTES, Outgoing, Sender, Topic};
+pub use envelope::{
+    Channel, Envelope, From, FromKind, Importance, MAX_LABEL_BYTES, MAX_TEXT_BYTES, Outgoing, Sender, Topic,
+};
+pub use error::BusError;
+pub use file::{FileBus, MailboxReport, Mailboxes};
+pub use memory::MemoryBus;
 pub use none::NoBus;
-pub use port::{Bus, BusError, Durability, Page, ReadRequest, Reader, Receipt};
+pub use port::{Bus, Durability, Page, ReadRequest, Reader, Receipt};

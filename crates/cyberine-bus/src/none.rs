@@ -6,7 +6,8 @@ use futures_util::future::BoxFuture;
 
 use crate::address::Address;
 use crate::envelope::Outgoing;
-use crate::port::{Bus, BusError, Durability, Page, ReadRequest, Reader, Receipt};
+use crate::error::BusError;
+use crate::port::{Bus, Durability, Page, ReadRequest, Reader, Receipt};
 
 /// The bus of those who switched it off: nothing is sent, nothing is read, and both say so.
 #[derive(Debug, Clone, Copy, Default)]

@@ -9,6 +9,7 @@ pub use cyberine_fs::Durability;
 
 use crate::address::Address;
 use crate::envelope::{Envelope, MAX_TEXT_BYTES, Outgoing};
+use crate::error::BusError;
 
 /// Mailboxes: one sequence of messages per address, written by many processes at once.
 ///
@@ -82,7 +83,9 @@ pub struct Page {
     /// The messages, oldest first.
     pub messages: Vec<Envelope>,
     /// Where to go on reading: the `after` of the next request. It is beyond messages that
-    /// `since` left out, and not beyond any that had no room.
+    /// `since` left out, and not beyond any that had no room; of the newest, it is the last.
+    /// Where the request's `after` lay beyond the end (the mailbox was cut or replaced), it is
+    /// the end, so that whoever goes on reading gets what comes next.
     pub next: u64,
     /// Whether messages after `next` are there already.
     pub more: bool,
@@ -114,35 +117,4 @@ pub struct Reader {
     pub through: u64,
     /// How many messages it has not read.
     pub unread: u64,
-}
-
-/// A bus that cannot do what was asked.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum BusError {
-    /// There is no bus (`CYBERINE_BUS_BACKEND=none`).
-    #[error("the message bus is switched off (`CYBERINE_BUS_BACKEND=none`)")]
-    Off,
-    /// The text is too long.
-    #[error("the text has {length} bytes; a message may have {MAX_TEXT_BYTES}")]
-    TooLong {
-        /// Its length.
-        length: usize,
-    },
-    /// The mailbox's files could not be used.
-    #[error("the mailbox of {mailbox} cannot be used")]
-    Files {
-        /// The mailbox.
-        mailbox: Address,
-        /// What happened.
-        source: cyberine_fs::FsError,
-    },
-    /// The mailbox is held by another writer for longer than anybody should.
-    #[error("the mailbox of {mailbox} has been locked by another process for {waited:?}")]
-    Busy {
-        /// The mailbox.
-        mailbox: Address,
-        /// How long was waited.
-        waited: Duration,
-    },
 }

@@ -15,7 +15,7 @@ use crate::FsError;
 
 /// How files of ours are opened: never through a link, never waiting for the other end of a FIFO,
 /// never becoming a terminal of ours, never inherited.
-const SAFE: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+pub(super) const SAFE: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 const OWNER_ONLY: Mode = Mode::RUSR.union(Mode::WUSR);
 const TEMP_PREFIX: &str = ".tmp-";
 
@@ -326,7 +326,7 @@ impl PrivateDir {
 
 /// Refuses what is not a regular file of ours with one name. A file that was replaced a moment ago
 /// has no name left and is fine: its bytes are whole.
-fn check_file(path: &Path, file: &File) -> Result<(), FsError> {
+pub(super) fn check_file(path: &Path, file: &File) -> Result<(), FsError> {
     let metadata = file.metadata().map_err(|error| FsError::of("read", path, error))?;
     if !metadata.is_file() {
         return Err(FsError::WrongType { path: path.to_owned(), wanted: "regular file" });

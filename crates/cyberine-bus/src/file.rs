@@ -1,0 +1,268 @@
+//! The bus in files of the home: one directory a mailbox, JSON lines in it.
+//!
+//! ```text
+//! <home>/bus/<kind>/<name>/            0700; the name is the id, encoded injectively
+//!     00000000000000000001.jsonl       messages from sequence number 1 on
+//!     00000000000000004097.jsonl       the next segment: after 1 MiB or 4,096 messages
+//!     lock                             held while a record is added or a segment removed
+//!     readers/<name>.json              how far one reader has read
+//! ```
+//!
+//! Who publishes takes the lock, looks at the end, writes once, lets go and syncs. In one process
+//! everybody who waits for a mailbox shares that write and that sync.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use cyberine_fs::{FsError, POLL, PrivateDir, Watcher};
+use cyberine_types::Clock;
+use futures_util::future::BoxFuture;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+mod mailbox;
+mod read;
+mod readers;
+mod report;
+mod retention;
+mod segment;
+mod writer;
+
+pub use report::{MailboxReport, Mailboxes};
+
+use crate::address::Address;
+use crate::envelope::Outgoing;
+use crate::error::BusError;
+use crate::page::{check, check_reader};
+use crate::port::{Bus, Durability, Page, ReadRequest, Reader, Receipt};
+use mailbox::{BUS, Mailbox, Waiting, lock, unlock};
+use readers::Mark;
+
+/// How many mailboxes a process keeps open.
+const OPEN: usize = 32;
+
+/// Mailboxes in `<home>/bus/`. Many processes may use one home at once. Clones share what is open.
+///
+/// Making one does no I/O; directories are made by the first message to each mailbox. Calls need a
+/// tokio runtime: the work itself is done on its blocking threads.
+#[derive(Clone)]
+pub struct FileBus {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    home: PathBuf,
+    clock: Arc<dyn Clock>,
+    retention: Option<u32>,
+    /// The mailboxes last used, the latest first.
+    open: Mutex<VecDeque<Arc<Mailbox>>>,
+}
+
+impl FileBus {
+    /// A bus in the directory `home`, which keeps all mail.
+    #[must_use]
+    pub fn new(home: impl Into<PathBuf>, clock: Arc<dyn Clock>) -> Self {
+        Self::made(home.into(), clock, None)
+    }
+
+    /// The same bus, except that mail which was sent more than `days` days ago and which every
+    /// reader of its mailbox has acknowledged is removed, about 4,096 messages at a time. Mail in
+    /// a mailbox that nobody has ever acknowledged anything in is unread, and stays.
+    #[must_use]
+    pub fn with_retention(self, days: u32) -> Self {
+        Self::made(self.inner.home.clone(), Arc::clone(&self.inner.clock), Some(days))
+    }
+
+    fn made(home: PathBuf, clock: Arc<dyn Clock>, retention: Option<u32>) -> Self {
+        Self { inner: Arc::new(Inner { home, clock, retention, open: Mutex::default() }) }
+    }
+
+    /// The addresses that have a mailbox, at most `limit`.
+    ///
+    /// # Errors
+    /// [`BusError::Home`].
+    pub async fn mailboxes(&self, limit: usize) -> Result<Mailboxes, BusError> {
+        let home = self.inner.home.clone();
+        blocking(move || report::list(&home, limit).map_err(|source| BusError::Home { source })).await
+    }
+
+    /// Reads every mailbox from its first byte to its last, and says what was found.
+    ///
+    /// # Errors
+    /// [`BusError::Home`].
+    pub async fn check(&self) -> Result<Vec<MailboxReport>, BusError> {
+        let home = self.inner.home.clone();
+        blocking(move || report::check(&home).map_err(|source| BusError::Home { source })).await
+    }
+
+    fn mailbox(&self, address: &Address) -> Arc<Mailbox> {
+        let mut open = lock(&self.inner.open);
+        let known = open.iter().position(|mailbox| mailbox.address == *address);
+        let mailbox = match known.and_then(|index| open.remove(index)) {
+            Some(mailbox) => mailbox,
+            None => {
+                let clock = Arc::clone(&self.inner.clock);
+                Mailbox::new(self.inner.home.clone(), address.clone(), clock, self.inner.retention)
+            }
+        };
+        open.push_front(Arc::clone(&mailbox));
+        // One that is still in use lives on until it no longer is.
+        open.truncate(OPEN);
+        mailbox
+    }
+
+    /// Does `work` on the mailbox's directory, on a blocking thread; `None` without one.
+    async fn on_existing<T: Send + 'static>(
+        &self,
+        address: &Address,
+        work: impl FnOnce(&Mailbox, &PrivateDir) -> Result<T, BusError> + Send + 'static,
+    ) -> Result<Option<T>, BusError> {
+        let mailbox = self.mailbox(address);
+        blocking(move || match mailbox.existing().map_err(|error| mailbox.files(error))? {
+            Some(dir) => work(&mailbox, &dir).map(Some),
+            None => Ok(None),
+        })
+        .await
+    }
+
+    /// The last message's sequence number and the directory in which the next one will be seen to
+    /// arrive; where there is no directory yet, the nearest one above.
+    async fn look(&self, address: &Address) -> Result<(u64, PathBuf), BusError> {
+        let found = self.on_existing(address, |mailbox, dir| {
+            let last = last(dir).map_err(|error| mailbox.files(error))?;
+            Ok((last, dir.path().to_owned()))
+        });
+        if let Some(found) = found.await? {
+            return Ok(found);
+        }
+        let (home, kind) = (self.inner.home.clone(), address.kind().name());
+        let above = blocking(move || {
+            let made = PrivateDir::open_or_create(&home).and_then(|home| home.subdir(BUS)?.subdir(kind));
+            made.map_err(|source| BusError::Home { source })
+        });
+        Ok((0, above.await?.path().to_owned()))
+    }
+}
+
+impl Bus for FileBus {
+    fn publish(&self, message: Outgoing, durability: Durability) -> BoxFuture<'_, Result<Receipt, BusError>> {
+        Box::pin(async move {
+            check(&message)?;
+            let mailbox = self.mailbox(&message.to);
+            let room = Arc::clone(&mailbox.room).acquire_owned().await.map_err(|_| stopped())?;
+            let (answer, answered) = oneshot::channel();
+            if let Some(lead) = mailbox.enqueue(Waiting { message, durability, answer, _room: room }) {
+                // Goes on also where this future is dropped: others rely on it.
+                tokio::task::spawn_blocking(move || lead.run());
+            }
+            answered.await.map_err(|_| stopped())?
+        })
+    }
+
+    fn read(&self, mailbox: Address, request: ReadRequest) -> BoxFuture<'_, Result<Page, BusError>> {
+        Box::pin(async move {
+            let page = self.on_existing(&mailbox, move |mailbox, dir| {
+                read::page(dir, &mailbox.address, request).map_err(|error| mailbox.files(error))
+            });
+            Ok(page.await?.unwrap_or_default())
+        })
+    }
+
+    fn acknowledge(
+        &self,
+        mailbox: Address,
+        reader: String,
+        through: u64,
+    ) -> BoxFuture<'_, Result<Reader, BusError>> {
+        Box::pin(async move {
+            check_reader(&reader)?;
+            let name = reader.clone();
+            let acknowledged = self.on_existing(&mailbox, move |mailbox, dir| {
+                let readers = readers::directory(dir).map_err(|error| mailbox.files(error))?;
+                let held = mailbox.lock(&readers, readers::LOCK)?;
+                let outcome = advance(dir, &readers, name, through).map_err(|error| mailbox.files(error));
+                unlock(held);
+                outcome
+            });
+            Ok(acknowledged.await?.unwrap_or(Reader { reader, through: 0, unread: 0 }))
+        })
+    }
+
+    fn readers(&self, mailbox: Address) -> BoxFuture<'_, Result<Vec<Reader>, BusError>> {
+        Box::pin(async move {
+            let readers = self.on_existing(&mailbox, |mailbox, dir| {
+                let known = last(dir).and_then(|last| Ok((last, readers::all(dir)?)));
+                let (last, marks) = known.map_err(|error| mailbox.files(error))?;
+                Ok(marks.into_iter().map(|mark| counted(mark, last)).collect())
+            });
+            Ok(readers.await?.unwrap_or_default())
+        })
+    }
+
+    fn changed(&self, mailbox: Address, after: u64, timeout: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let until = Instant::now() + timeout;
+            let mut watched = None;
+            loop {
+                let place = match self.look(&mailbox).await {
+                    Ok((last, _)) if last > after => return,
+                    Ok((_, place)) => Some(place),
+                    // The read that follows tells what is wrong; meanwhile there is nothing to see.
+                    Err(_) => None,
+                };
+                let left = until.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return;
+                }
+                match (&mut watched, place) {
+                    (Some((known, subscription)), Some(place)) if *known == place => {
+                        let _: cyberine_fs::Wake =
+                            cyberine_fs::Subscription::changed(subscription, left).await;
+                    }
+                    // What came between the look and the watch is seen by looking again.
+                    (_, Some(place)) => {
+                        let subscription = Watcher::shared().watch(&place);
+                        watched = Some((place, subscription));
+                    }
+                    (_, None) => tokio::time::sleep(left.min(POLL)).await,
+                }
+            }
+        })
+    }
+}
+
+fn last(dir: &PrivateDir) -> Result<u64, FsError> {
+    read::last(dir, &read::segments(dir)?)
+}
+
+/// Moves a reader's mark forward, and never beyond what is there.
+fn advance(dir: &PrivateDir, readers: &PrivateDir, reader: String, through: u64) -> Result<Reader, FsError> {
+    let last = last(dir)?;
+    let known = readers::one(readers, &reader)?;
+    let through = through.min(last).max(known.unwrap_or(0));
+    let mark = Mark { reader, through };
+    if known != Some(through) {
+        readers::record(readers, &mark)?;
+    }
+    Ok(counted(mark, last))
+}
+
+fn counted(mark: Mark, last: u64) -> Reader {
+    let unread = last.saturating_sub(mark.through);
+    Reader { reader: mark.reader, through: mark.through, unread }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, BusError> + Send + 'static,
+) -> Result<T, BusError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(outcome) => outcome,
+        Err(error) => Err(BusError::Worker { detail: error.to_string() }),
+    }
+}
+
+fn stopped() -> BusError {
+    BusError::Worker { detail: "it ended before the message was written".to_owned() }
+}

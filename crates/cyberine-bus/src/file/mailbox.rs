@@ -1,0 +1,415 @@
+//! One mailbox as this process uses it: its directory, who waits to publish, and its end.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use cyberine_fs::{Durability, FsError, LockFile, PrivateDir};
+use cyberine_types::{Clock, Timestamp};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+use super::read;
+use super::retention;
+use super::writer::Writer;
+use crate::address::Address;
+use crate::envelope::Outgoing;
+use crate::error::BusError;
+use crate::names;
+use crate::page::{seal, stamp};
+use crate::port::Receipt;
+use crate::record::encode;
+
+/// The bus's directory in the home.
+pub(crate) const BUS: &str = "bus";
+/// The lock over appending and removing in a mailbox.
+const LOCK: &str = "lock";
+/// How long the lock is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How many messages of one mailbox this process holds that are not written yet; more publishers
+/// wait.
+const WAITING: usize = 1024;
+/// At most so many bytes of text go down in one write, the last message aside.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// A message that waits to be written, and who waits for that.
+pub(crate) struct Waiting {
+    pub(crate) message: Outgoing,
+    pub(crate) durability: Durability,
+    pub(crate) answer: oneshot::Sender<Result<Receipt, BusError>>,
+    pub(crate) _room: OwnedSemaphorePermit,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: Vec<Waiting>,
+    /// Whether somebody is at work on it.
+    is_led: bool,
+}
+
+/// One mailbox, shared by everyone in the process who uses it.
+pub(crate) struct Mailbox {
+    home: PathBuf,
+    pub(crate) address: Address,
+    clock: Arc<dyn Clock>,
+    retention: Option<u32>,
+    pub(crate) room: Arc<Semaphore>,
+    queue: Mutex<Queue>,
+    dir: Mutex<Option<PrivateDir>>,
+    writer: Mutex<Option<Writer>>,
+    /// The highest sequence number this process knows to be given away.
+    used: AtomicU64,
+}
+
+/// A message of a batch, and what became of it.
+struct Placed {
+    durability: Durability,
+    answer: oneshot::Sender<Result<Receipt, BusError>>,
+    receipt: Receipt,
+    /// The record that was there already, to be made durable.
+    found: Option<read::Found>,
+    _room: OwnedSemaphorePermit,
+}
+
+impl Mailbox {
+    pub(crate) fn new(
+        home: PathBuf,
+        address: Address,
+        clock: Arc<dyn Clock>,
+        retention: Option<u32>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            home,
+            address,
+            clock,
+            retention,
+            room: Arc::new(Semaphore::new(WAITING)),
+            queue: Mutex::default(),
+            dir: Mutex::default(),
+            writer: Mutex::default(),
+            used: AtomicU64::new(0),
+        })
+    }
+
+    /// Puts a message into the queue. Whoever gets a [`Lead`] runs it.
+    pub(crate) fn enqueue(self: &Arc<Self>, waiting: Waiting) -> Option<Lead> {
+        let mut queue = lock(&self.queue);
+        queue.waiting.push(waiting);
+        let leads = !std::mem::replace(&mut queue.is_led, true);
+        leads.then(|| Lead { mailbox: Arc::clone(self), is_done: false })
+    }
+
+    /// The mailbox's directory; `None` where there is none.
+    pub(crate) fn existing(&self) -> Result<Option<PrivateDir>, FsError> {
+        let mut cached = lock(&self.dir);
+        if let Some(dir) = cached.as_ref()
+            && dir.is_in_place()?
+        {
+            return Ok(Some(dir.clone()));
+        }
+        cached.clone_from(&self.open_existing()?);
+        Ok(cached.clone())
+    }
+
+    fn open_existing(&self) -> Result<Option<PrivateDir>, FsError> {
+        let Some(kind) = kind_dir(&self.home, &self.address)? else { return Ok(None) };
+        kind.existing_subdir(&names::encode(self.address.id()))
+    }
+
+    /// The mailbox's directory, made where there is none. A directory in use that is no longer
+    /// there is an error once, so that nobody takes the mail in it for safe.
+    pub(crate) fn made(&self) -> Result<PrivateDir, BusError> {
+        let mut cached = lock(&self.dir);
+        if let Some(dir) = cached.as_ref() {
+            if dir.is_in_place().map_err(|error| self.files(error))? {
+                return Ok(dir.clone());
+            }
+            let path = dir.path().to_owned();
+            *cached = None;
+            return Err(BusError::Gone { mailbox: self.address.clone(), path });
+        }
+        let dir = self.make().map_err(|error| self.files(error))?;
+        *cached = Some(dir.clone());
+        Ok(dir)
+    }
+
+    fn make(&self) -> Result<PrivateDir, FsError> {
+        let parents = self.parents()?;
+        let [.., kind] = parents.as_slice() else { return PrivateDir::open_or_create(&self.home) };
+        kind.subdir(&names::encode(self.address.id()))
+    }
+
+    /// The directories above the mailbox's, outermost first.
+    fn parents(&self) -> Result<Vec<PrivateDir>, FsError> {
+        let home = PrivateDir::open_or_create(&self.home)?;
+        let bus = home.subdir(BUS)?;
+        let kind = bus.subdir(self.address.kind().name())?;
+        Ok(vec![home, bus, kind])
+    }
+
+    pub(crate) fn files(&self, error: FsError) -> BusError {
+        BusError::files(&self.address, error)
+    }
+
+    /// Takes a lock of the mailbox. A dead holder's is free.
+    pub(crate) fn lock(&self, dir: &PrivateDir, name: &str) -> Result<LockFile, BusError> {
+        let started = Instant::now();
+        let mut pause = Duration::from_micros(50);
+        loop {
+            if let Some(lock) = dir.try_lock(name).map_err(|error| self.files(error))? {
+                return Ok(lock);
+            }
+            if started.elapsed() >= PATIENCE {
+                return Err(BusError::Busy { mailbox: self.address.clone(), waited: PATIENCE });
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(2));
+        }
+    }
+
+    /// Publishes a batch: one lock, one write, one sync.
+    fn publish(&self, batch: Vec<Waiting>) {
+        let mut writer = lock(&self.writer);
+        let mut placed = Vec::with_capacity(batch.len());
+        let mut begun = Begun::default();
+        if let Err(error) = self.place(&mut writer, batch, &mut placed, &mut begun) {
+            *writer = None;
+            return refuse(placed, &error);
+        }
+        let (durable, fast): (Vec<_>, Vec<_>) =
+            placed.into_iter().partition(|one| one.durability == Durability::Durable);
+        accept(fast);
+        if !durable.is_empty() {
+            match self.settle(writer.as_ref(), &durable) {
+                Ok(()) => accept(durable),
+                Err(error) => {
+                    // Poisoned: what it holds is opened anew and looked at, and never synced again.
+                    *writer = None;
+                    refuse(durable, &error);
+                }
+            }
+        }
+        if begun.segment {
+            self.sweep();
+        }
+    }
+
+    /// Numbers the messages and writes them down under the lock.
+    fn place(
+        &self,
+        writer: &mut Option<Writer>,
+        batch: Vec<Waiting>,
+        placed: &mut Vec<Placed>,
+        begun: &mut Begun,
+    ) -> Result<(), BusError> {
+        let mut batch = batch.into_iter();
+        let outcome = self.place_locked(writer, &mut batch, placed, begun);
+        // Those not reached yet share the fate of the others.
+        let rest = batch.map(|waiting| Placed {
+            durability: waiting.durability,
+            receipt: Receipt { id: waiting.message.id, seq: 0, sent_at: Timestamp::from_unix_ms(0) },
+            answer: waiting.answer,
+            found: None,
+            _room: waiting._room,
+        });
+        placed.extend(rest);
+        outcome
+    }
+
+    fn place_locked(
+        &self,
+        writer: &mut Option<Writer>,
+        batch: &mut std::vec::IntoIter<Waiting>,
+        placed: &mut Vec<Placed>,
+        begun: &mut Begun,
+    ) -> Result<(), BusError> {
+        let dir = self.made()?;
+        let held = self.lock(&dir, LOCK)?;
+        let current = match writer.take() {
+            Some(current) if current.is_current(&dir).map_err(|error| self.files(error))? => current,
+            stale => {
+                let used = self.used.load(Ordering::Relaxed);
+                let opened =
+                    Writer::open(&dir, used, || self.parents()).map_err(|error| self.files(error))?;
+                begun.segment = stale.is_none() && opened.has_older;
+                opened
+            }
+        };
+        let current = if current.is_full() {
+            begun.segment = true;
+            current.rotate(&dir).map_err(|error| self.files(error))?
+        } else {
+            current
+        };
+        let current = writer.insert(current);
+        let (mut last, mut sent_at) = (current.last, current.sent_at);
+        let mut bytes = current.repair.to_vec();
+        let repair = bytes.len();
+        for waiting in batch {
+            let id = waiting.message.id;
+            let known = match waiting.message.again {
+                true => self.known(&dir, id, placed)?,
+                false => None,
+            };
+            let (receipt, found) = match known {
+                Some(known) => known,
+                None => {
+                    let at = stamp(&*self.clock, sent_at);
+                    let envelope = seal(waiting.message, last + 1, at);
+                    encode(&envelope, &mut bytes)
+                        .map_err(|error| BusError::Worker { detail: error.to_string() })?;
+                    (last, sent_at) = (last + 1, Some(at));
+                    (Receipt { id, seq: last, sent_at: at }, None)
+                }
+            };
+            let (durability, answer, _room) = (waiting.durability, waiting.answer, waiting._room);
+            placed.push(Placed { durability, answer, receipt, found, _room });
+        }
+        if let Some(at) = sent_at
+            && bytes.len() > repair
+        {
+            current.append(&bytes, last, at).map_err(|error| self.files(error))?;
+            self.used.fetch_max(last, Ordering::Relaxed);
+        }
+        unlock(held);
+        Ok(())
+    }
+
+    /// The message `id`, where it is in the mailbox or in this batch already.
+    fn known(
+        &self,
+        dir: &PrivateDir,
+        id: cyberine_types::MessageId,
+        placed: &[Placed],
+    ) -> Result<Option<(Receipt, Option<read::Found>)>, BusError> {
+        if let Some(one) = placed.iter().find(|one| one.receipt.id == id) {
+            return Ok(Some((one.receipt, None)));
+        }
+        let found = read::find(dir, &self.address, &id).map_err(|error| self.files(error))?;
+        Ok(found.map(|found| {
+            let receipt = Receipt { id, seq: found.envelope.seq, sent_at: found.envelope.sent_at };
+            (receipt, Some(found))
+        }))
+    }
+
+    /// Makes a batch durable.
+    fn settle(&self, writer: Option<&Writer>, durable: &[Placed]) -> Result<(), BusError> {
+        let is_new = |one: &&Placed| one.found.is_none();
+        if let Some(writer) = writer
+            && durable.iter().any(|one| is_new(&one))
+        {
+            writer.file.sync().map_err(|error| self.files(error))?;
+        }
+        for found in durable.iter().filter_map(|one| one.found.as_ref()) {
+            let dir = self.made()?;
+            dir.restate(&names::segment(found.first), found.offset, &found.bytes)
+                .map_err(|error| self.files(error))?;
+        }
+        Ok(())
+    }
+
+    /// Removes what may go. Mail that stays longer than it must harms nobody.
+    fn sweep(&self) {
+        let Some(days) = self.retention else { return };
+        let swept = self.made().and_then(|dir| {
+            let held = self.lock(&dir, LOCK)?;
+            let swept = retention::sweep(&dir, self.clock.now(), days).map_err(|error| self.files(error));
+            unlock(held);
+            swept
+        });
+        if let Err(error) = swept {
+            tracing::warn!(mailbox = %self.address, %error, "old mail was not removed");
+        }
+    }
+}
+
+/// What a batch began.
+#[derive(Default)]
+struct Begun {
+    /// A new segment, or the work on a mailbox of several.
+    segment: bool,
+}
+
+/// The duty to publish what is waiting until nothing is.
+pub(crate) struct Lead {
+    mailbox: Arc<Mailbox>,
+    is_done: bool,
+}
+
+impl Lead {
+    /// Publishes batch after batch; blocks for as long as that takes.
+    pub(crate) fn run(mut self) {
+        while let Some(batch) = self.take() {
+            self.mailbox.publish(batch);
+        }
+        self.is_done = true;
+    }
+
+    /// What waits, up to a batch; lays the duty down where nothing does.
+    fn take(&self) -> Option<Vec<Waiting>> {
+        let mut queue = lock(&self.mailbox.queue);
+        if queue.waiting.is_empty() {
+            queue.is_led = false;
+            return None;
+        }
+        let mut bytes = 0;
+        let fits = |waiting: &&Waiting| {
+            let fits = bytes < BATCH_BYTES;
+            bytes += waiting.message.text.len();
+            fits
+        };
+        let count = queue.waiting.iter().take_while(fits).count();
+        Some(queue.waiting.drain(..count).collect())
+    }
+}
+
+impl Drop for Lead {
+    /// Where the work was broken off, those who wait are told, by the end of their answers.
+    fn drop(&mut self) {
+        if !self.is_done {
+            let mut queue = lock(&self.mailbox.queue);
+            queue.is_led = false;
+            queue.waiting.clear();
+        }
+    }
+}
+
+fn accept(placed: Vec<Placed>) {
+    for one in placed {
+        // Whoever no longer waits is not told.
+        let _ = one.answer.send(Ok(one.receipt));
+    }
+}
+
+fn refuse(placed: Vec<Placed>, error: &BusError) {
+    for one in placed {
+        let _ = one.answer.send(Err(error.share()));
+    }
+}
+
+/// Frees a lock by name, so that no child that is just being started keeps it for an instant.
+pub(crate) fn unlock(held: LockFile) {
+    if let Err(error) = held.release() {
+        tracing::debug!(%error, "a lock is freed by closing it");
+    }
+}
+
+/// The directory of the mailboxes of an address's kind; `None` where there is none.
+pub(crate) fn kind_dir(home: &std::path::Path, address: &Address) -> Result<Option<PrivateDir>, FsError> {
+    let Some(bus) = bus_dir(home)? else { return Ok(None) };
+    bus.existing_subdir(address.kind().name())
+}
+
+/// The directory of the bus; `None` where there is none.
+pub(crate) fn bus_dir(home: &std::path::Path) -> Result<Option<PrivateDir>, FsError> {
+    match PrivateDir::open_existing(home) {
+        Ok(home) => home.existing_subdir(BUS),
+        Err(FsError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A panic while one of these locks is held leaves something whole behind.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,156 @@
+//! Reading a mailbox: find the segment by its name, the place in it by halving, then only what
+//! was asked for.
+
+use cyberine_fs::{FsError, OpenFile, PrivateDir};
+use cyberine_types::MessageId;
+
+use super::segment::{Backwards, Lines, last_seq, locate};
+use crate::address::Address;
+use crate::envelope::Envelope;
+use crate::names;
+use crate::page::Collector;
+use crate::port::{Page, ReadRequest};
+use crate::record::checked;
+
+/// The first sequence numbers of the mailbox's segments, in order.
+pub(crate) fn segments(dir: &PrivateDir) -> Result<Vec<u64>, FsError> {
+    let names = dir.list(usize::MAX)?.names;
+    let mut firsts: Vec<u64> = names.iter().filter_map(|name| names::segment_first(name)).collect();
+    firsts.sort_unstable();
+    Ok(firsts)
+}
+
+/// A segment and its length; `None` where retention has just removed it.
+pub(crate) fn open(dir: &PrivateDir, first: u64) -> Result<Option<(OpenFile, u64)>, FsError> {
+    let Some(file) = dir.open_file(&names::segment(first))? else { return Ok(None) };
+    let length = file.status()?.length;
+    Ok(Some((file, length)))
+}
+
+/// One page of the mailbox.
+pub(crate) fn page(dir: &PrivateDir, mailbox: &Address, request: ReadRequest) -> Result<Page, FsError> {
+    let segments = segments(dir)?;
+    let mut collector = Collector::new(request);
+    if request.newest {
+        newest(dir, mailbox, &segments, &mut collector)?;
+    } else {
+        oldest(dir, mailbox, &segments, &mut collector)?;
+    }
+    Ok(collector.finish(last(dir, &segments)?))
+}
+
+/// The sequence number of the last message; 0 where there was none ever.
+pub(crate) fn last(dir: &PrivateDir, segments: &[u64]) -> Result<u64, FsError> {
+    for first in segments.iter().rev() {
+        if let Some((file, length)) = open(dir, *first)?
+            && let Some(seq) = last_seq(&file, length)?
+        {
+            return Ok(seq);
+        }
+    }
+    // Where all are broken or removed, their names tell how far the numbers had come.
+    Ok(segments.last().map_or(0, |first| first.saturating_sub(1)))
+}
+
+fn oldest(
+    dir: &PrivateDir,
+    mailbox: &Address,
+    segments: &[u64],
+    collector: &mut Collector,
+) -> Result<(), FsError> {
+    let after = collector.request().after;
+    let start = segments.partition_point(|first| *first <= after.saturating_add(1)).saturating_sub(1);
+    for (index, first) in segments.iter().enumerate().skip(start) {
+        let Some((file, length)) = open(dir, *first)? else { continue };
+        let offset = if index == start { locate(&file, length, after)? } else { 0 };
+        let mut lines = Lines::between(&file, offset, length);
+        while let Some(line) = lines.next()? {
+            match read(line.bytes, mailbox) {
+                Read::Message(envelope) if envelope.seq <= after => {}
+                Read::Message(envelope) => {
+                    if !collector.offer(*envelope) {
+                        return Ok(());
+                    }
+                }
+                Read::Nothing => {}
+                Read::Broken => collector.broken(),
+            }
+        }
+        if lines.has_rest() && index + 1 < segments.len() {
+            collector.broken();
+        }
+    }
+    Ok(())
+}
+
+fn newest(
+    dir: &PrivateDir,
+    mailbox: &Address,
+    segments: &[u64],
+    collector: &mut Collector,
+) -> Result<(), FsError> {
+    let after = collector.request().after;
+    for first in segments.iter().rev() {
+        let Some((file, length)) = open(dir, *first)? else { continue };
+        let mut lines = Backwards::new(&file, length);
+        lines.next()?;
+        while let Some(line) = lines.next()? {
+            match read(line, mailbox) {
+                Read::Message(envelope) => {
+                    if envelope.seq <= after || !collector.offer(*envelope) {
+                        return Ok(());
+                    }
+                }
+                Read::Nothing => {}
+                Read::Broken => collector.broken(),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a line holds.
+enum Read {
+    Message(Box<Envelope>),
+    /// The end of a segment, or of a torn record.
+    Nothing,
+    Broken,
+}
+
+fn read(line: &[u8], mailbox: &Address) -> Read {
+    match checked(line).and_then(|record| record.message_of(mailbox)) {
+        Some(envelope) => Read::Message(Box::new(envelope)),
+        None if line.is_empty() => Read::Nothing,
+        None => Read::Broken,
+    }
+}
+
+/// A message found by its id.
+pub(crate) struct Found {
+    pub(crate) envelope: Envelope,
+    /// Its segment.
+    pub(crate) first: u64,
+    /// Where its record begins in there.
+    pub(crate) offset: u64,
+    /// The record, with its line feed.
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Looks for the message `id`, the newest segment first.
+pub(crate) fn find(dir: &PrivateDir, mailbox: &Address, id: &MessageId) -> Result<Option<Found>, FsError> {
+    for first in segments(dir)?.into_iter().rev() {
+        let Some((file, length)) = open(dir, first)? else { continue };
+        let mut lines = Lines::between(&file, 0, length);
+        while let Some(line) = lines.next()? {
+            if let Some(record) = checked(line.bytes)
+                && record.has_id(id)
+                && let Some(envelope) = record.message_of(mailbox)
+            {
+                let offset = line.offset + (line.bytes.len() - record.bytes.len()) as u64;
+                let bytes = [record.bytes, b"\n"].concat();
+                return Ok(Some(Found { envelope, first, offset, bytes }));
+            }
+        }
+    }
+    Ok(None)
+}
