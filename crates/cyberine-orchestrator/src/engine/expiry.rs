@@ -30,3 +30,28 @@ impl Expiry {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cyberine_types::ManualClock;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_wall_clock_or_the_time_awake_whichever_comes_first() {
+        let clock = ManualClock::at(Timestamp::from_unix_ms(5_000));
+        let begun = Instant::now();
+        let expiry = Expiry::after(3_600, &clock);
+        assert_eq!(expiry.at, Timestamp::from_unix_ms(3_605_000));
+        expiry.reached(&clock).await;
+        assert_eq!(begun.elapsed().as_secs(), 3_600, "a clock that stands still does not prolong it");
+
+        // The machine slept for an hour, which no timer counts.
+        let (begun, expiry) = (Instant::now(), Expiry::after(3_600, &clock));
+        let slept = async {
+            tokio::time::sleep(Duration::from_secs(100)).await;
+            clock.step(3_600_000);
+        };
+        tokio::join!(expiry.reached(&clock), slept);
+        assert_eq!(begun.elapsed().as_secs(), 120);
+    }
+}

@@ -87,3 +87,38 @@ fn input(event: RunEvent) -> Option<Input> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cyberine_run_store::{Choice, OperatorDecision};
+    use cyberine_types::Timestamp;
+
+    fn event(body: RunEvent) -> Event {
+        Event { seq: 1, at: Timestamp::from_unix_ms(0), epoch: 1, body }
+    }
+
+    fn decided(step: Option<&str>) -> Event {
+        let decision = OperatorDecision {
+            decision: Choice::Approve,
+            run_id: RunId::random(),
+            step_id: step.map(str::to_owned),
+            comment: None,
+            decided_by: "boss@1".into(),
+            decided_at: Timestamp::from_unix_ms(0),
+        };
+        event(RunEvent::Decided { decision })
+    }
+
+    #[test]
+    fn a_request_to_stop_goes_first_and_a_decision_on_another_step_is_none() {
+        let stop = event(RunEvent::CancelRequested { by: "me".into(), reason: None });
+        let started = event(RunEvent::Started { pid: 1 });
+        let log = vec![started, decided(Some("other")), decided(None), stop, decided(Some(STEP_ID))];
+        let found = inputs(log);
+        assert!(
+            matches!(found.as_slice(), [Input::CancelRequested { .. }, Input::Decided(_), Input::Decided(_)]),
+            "{found:?}"
+        );
+    }
+}

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cyberine_bus::{Channel, NoBus, Sender};
+use cyberine_bus::{Bus, Channel, NoBus, Sender};
 use cyberine_orchestrator::{Engine, JudgeKind, NoControls, NoProcesses, Plan, Planned, Team, TickSink};
 use cyberine_provider::{
     Capabilities, Limits, Provider, ProviderConfig, ProviderInfo, Role, StopReason, Turn, TurnError,
@@ -166,6 +166,7 @@ pub(crate) struct Stage {
     pub(crate) heard: Arc<Heard>,
     pub(crate) plan: Plan,
     pub(crate) team: Team,
+    pub(crate) bus: Arc<dyn Bus>,
 }
 
 impl Stage {
@@ -176,6 +177,7 @@ impl Stage {
             store: MemoryRunStore::new(Arc::new(SystemClock)),
             heard: Arc::default(),
             plan: plan(&names(candidates), &names(judges)),
+            bus: Arc::new(NoBus),
             team: Team {
                 candidates: candidates.iter().map(as_provider).collect(),
                 judges: judges.iter().map(by_name).collect::<BTreeMap<_, _>>(),
@@ -195,21 +197,25 @@ impl Stage {
             store: Arc::new(self.store.clone()),
             reaper: Arc::new(NoProcesses),
             ticks: self.heard.clone(),
-            bus: Arc::new(NoBus),
+            bus: Arc::clone(&self.bus),
             sender: Sender::new(&Principal::local("test"), Channel::Run, InstanceId::random()),
         }
     }
 
     /// Runs to the end and returns the run.
     pub(crate) async fn play(&self) -> Run {
+        self.play_with(|_| std::future::ready(())).await
+    }
+
+    /// As [`play`](Self::play), while `meanwhile` goes on with the run's id.
+    pub(crate) async fn play_with<W: Future<Output = ()>>(&self, meanwhile: impl FnOnce(RunId) -> W) -> Run {
         let claim = self.admit().await;
-        let id = claim.run();
-        let engine = self.engine();
+        let (id, engine) = (claim.run(), self.engine());
         let ended =
             engine.run(claim, &self.plan, self.team.clone(), Box::new(NoControls), CancellationToken::new());
-        let state = soon(ended).await.unwrap();
+        let (state, ()) = soon(async { tokio::join!(ended, meanwhile(id)) }).await;
         let run = self.run(id).await;
-        assert_eq!(run.state, state);
+        assert_eq!(run.state, state.unwrap());
         run
     }
 
