@@ -1,6 +1,7 @@
 //! A process that uses a store and is meant to be killed: the fault tests start it. Every line it
-//! prints is an acknowledgement, `ack <run id> <last sequence number>`, or a refusal,
-//! `refused <code>`.
+//! prints is an acknowledgement, `ack <run id> <last sequence number>`, `decided <run id> <step or
+//! -> <choice>`, `began <key> <draft>` or `finished <key> <result>`; an answer, `stood <choice>` or
+//! `found <draft>`; or a refusal, `refused <code>`.
 #![expect(
     clippy::unwrap_used,
     reason = "a test's child speaks on its standard output and stops where it fails"
@@ -10,7 +11,8 @@ use std::io::Read as _;
 use std::sync::Arc;
 
 use cyberine_run_store::{
-    Claim, NewRun, ProcessCount, Reserve, RunEvent, RunState, RunStore as _, SqliteRunStore, StoreError,
+    Begun, Choice, Claim, DecideOutcome, Idempotency as _, IdempotencyKey, NewRun, ProcessCount, Reserve,
+    RunEvent, RunState, RunStore as _, SqliteRunStore, StoreError, Wish,
 };
 use cyberine_types::{Billing, CostBasis, ManualClock, RunId, Timestamp, Usage, Usd};
 
@@ -42,6 +44,12 @@ fn main() {
                 done => done,
             },
             "runner" => child.runner().await,
+            "decided" => child.decided_run().await,
+            "decided-forever" => loop {
+                child.decided_run().await?;
+            },
+            "decide" => child.decide_when_told().await,
+            "key" => child.begin_when_told().await,
             _ => {
                 say("refused usage");
                 Ok(())
@@ -109,10 +117,69 @@ impl Child {
             duration_ms: 1,
         };
         self.append(&claim, vec![done]).await?;
-        let processes = ProcessCount::default();
-        let settled =
-            RunEvent::Settled { state: RunState::Done, detail: "over".to_owned(), reason: None, processes };
-        self.append(&claim, vec![settled]).await
+        self.append(&claim, vec![settled()]).await
+    }
+
+    /// A run that waits for its approval, gets it, ends, and is decided on once more; under a key.
+    async fn decided_run(&self) -> Result<(), StoreError> {
+        let key = key(&RunId::random().to_string());
+        let claim = self.admit(None).await?;
+        self.begin(&key).await?;
+        let (step, at) = ("dispatch".to_owned(), Timestamp::from_unix_ms(1_796_040_060_000));
+        let mut events = begin();
+        let (candidate, code, message) = ("a".to_owned(), "auth".to_owned(), "no".to_owned());
+        let usage = Usage::default();
+        let failed =
+            RunEvent::CandidateFailed { step: step.clone(), candidate, code, message, usage, duration_ms: 1 };
+        events.push(failed);
+        events.push(RunEvent::ApprovalRequested { step, expires_at: at, on_expiry: Choice::Reject });
+        self.append(&claim, events).await?;
+        let id = claim.run();
+        self.decide(id, Some("dispatch"), Choice::Approve).await?;
+        self.append(&claim, vec![RunEvent::Resumed { by: "child@1".to_owned() }, settled()]).await?;
+        drop(claim);
+        self.decide(id, None, Choice::Reject).await?;
+        self.store.finish(key.clone(), serde_json::json!(id.to_string())).await?;
+        say(&format!("finished {} {id}", key.key));
+        Ok(())
+    }
+
+    async fn decide(&self, id: RunId, step: Option<&str>, choice: Choice) -> Result<(), StoreError> {
+        let by = format!("child@{}", std::process::id());
+        let wish = Wish { choice, step: step.map(str::to_owned), comment: None, by };
+        match self.store.decide(id, wish).await? {
+            DecideOutcome::Recorded(decision) => {
+                say(&format!("decided {id} {} {}", step.unwrap_or("-"), decision.decision.name()));
+            }
+            DecideOutcome::Standing(decision) => say(&format!("stood {}", decision.decision.name())),
+            DecideOutcome::UnknownStep { .. } | DecideOutcome::NotFound => say("refused nothing"),
+        }
+        Ok(())
+    }
+
+    async fn begin(&self, key: &IdempotencyKey) -> Result<(), StoreError> {
+        let draft = RunId::random().to_string();
+        match self.store.begin(key.clone(), draft.clone()).await? {
+            Begun::Fresh => say(&format!("began {} {draft}", key.key)),
+            Begun::Unfinished { draft } => say(&format!("found {draft}")),
+            Begun::Finished(result) => say(&format!("finished {} {}", key.key, result.as_str().unwrap())),
+            Begun::Conflict => say("refused conflict"),
+        }
+        Ok(())
+    }
+
+    /// Decides as `project` says, `<run id> <choice>` here, once standard input ends.
+    async fn decide_when_told(&self) -> Result<(), StoreError> {
+        let (id, choice) = self.project.split_once(' ').unwrap();
+        std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+        let choice = if choice == "approve" { Choice::Approve } else { Choice::Reject };
+        self.decide(id.parse().unwrap(), None, choice).await
+    }
+
+    /// Opens the key that `project` is here, once standard input ends.
+    async fn begin_when_told(&self) -> Result<(), StoreError> {
+        std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+        self.begin(&key(&self.project)).await
     }
 
     /// Takes the lock it was given as standard input; `project` is the run's id here.
@@ -125,6 +192,15 @@ impl Child {
             std::thread::park();
         }
     }
+}
+
+fn key(key: &str) -> IdempotencyKey {
+    IdempotencyKey { scope: "child".to_owned(), key: key.to_owned(), fingerprint: "same".to_owned() }
+}
+
+fn settled() -> RunEvent {
+    let processes = ProcessCount::default();
+    RunEvent::Settled { state: RunState::Done, detail: "over".to_owned(), reason: None, processes }
 }
 
 fn begin() -> Vec<RunEvent> {

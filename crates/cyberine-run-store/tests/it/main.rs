@@ -7,7 +7,9 @@
 )]
 
 mod contract;
+mod decisions;
 mod doctor;
+mod formats;
 mod kills;
 mod model;
 mod processes;
