@@ -25,7 +25,7 @@ pub(crate) const BUS: &str = "bus";
 /// The lock over appending and removing in a mailbox.
 const LOCK: &str = "lock";
 /// How long the lock is waited for.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(3);
 /// How many messages of one mailbox this process holds that are not written yet; more publishers
 /// wait.
 const WAITING: usize = 1024;

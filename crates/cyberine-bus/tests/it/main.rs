@@ -6,5 +6,8 @@
     reason = "a test stops where it fails, says why it skips, and starts children of its own"
 )]
 
+mod child;
 mod contract;
+mod kills;
 mod support;
+mod syscalls;

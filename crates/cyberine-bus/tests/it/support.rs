@@ -71,3 +71,16 @@ pub(crate) async fn read(bus: &FileBus, after: u64) -> Page {
 pub(crate) fn seqs(page: &Page) -> Vec<u64> {
     page.messages.iter().map(|envelope| envelope.seq).collect()
 }
+
+/// A small random sequence, seeded and printed by its user.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
+        // xorshift64*, by Marsaglia and Vigna.
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % sides
+    }
+}
