@@ -1,5 +1,6 @@
 //! The command line.
 
+mod install;
 mod mail;
 
 use std::path::PathBuf;
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use cyberine_app::Exit;
 
+pub(crate) use install::Install;
 pub(crate) use mail::{Decide, Importance, Inbox, Send, Team, Watch};
 
 /// What the demo asks unless told otherwise: a question with one right answer.
@@ -39,6 +41,8 @@ pub(crate) enum Command {
     Init(Init),
     /// Show what a project's configuration would do, and ask whether to allow it.
     Trust(TrustArgs),
+    /// Register the server with an MCP host: shows the change, and makes it with a backup.
+    Install(Install),
     /// Check the home, the database, the configuration and the providers.
     Doctor(Doctor),
     /// Put one prompt to every configured provider and judge the answers. May spend money.

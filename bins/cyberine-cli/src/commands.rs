@@ -7,6 +7,7 @@ mod doctor;
 mod inbox;
 mod init;
 mod inspect;
+mod install;
 mod orchestrate;
 mod overview;
 mod runs;
@@ -51,6 +52,7 @@ pub(crate) async fn run(cli: Cli, environment: Environment, out: &Out) -> Result
             let project = args.dir.as_deref().or(cli.project.as_deref());
             trust::run(&open_at(project)?, args.yes, out)
         }
+        Command::Install(args) => install::run(&args, cli.project.as_deref(), &environment, out).await,
         Command::Doctor(args) => doctor::run(&args, cli.project.as_deref(), &environment, out).await,
         Command::Orchestrate(args) => orchestrate::run(args, &open()?, out).await,
         Command::Runs(args) => runs::run(args, &open()?, out).await,

@@ -25,12 +25,8 @@ pub enum Line {
 pub fn difference(before: &str, after: &str) -> Vec<Line> {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let first = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
-    let last = old[first..]
-        .iter()
-        .rev()
-        .zip(new[first..].iter().rev())
-        .take_while(|(old, new)| old == new)
-        .count();
+    let last =
+        old[first..].iter().rev().zip(new[first..].iter().rev()).take_while(|(old, new)| old == new).count();
     let (gone, came) = (&old[first..old.len() - last], &new[first..new.len() - last]);
     // In files of one line the change is somewhere in the middle.
     let shared = match (gone, came) {

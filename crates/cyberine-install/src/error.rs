@@ -7,7 +7,9 @@ use cyberine_fs::FsError;
 #[non_exhaustive]
 pub enum EntryError {
     /// Hosts would read the text as a variable.
-    #[error("`{text}` holds `$`, which hosts replace by variables: move the program, or choose another value")]
+    #[error(
+        "`{text}` holds `$`, which hosts replace by variables: move the program, or choose another value"
+    )]
     Expanded {
         /// The text.
         text: String,

@@ -208,7 +208,9 @@ impl Host {
                 "start `codex` in the project, which it must trust (else it does not read this file); /mcp lists the server"
             }
             (Self::Gemini, _) => "run `gemini mcp list`, or /mcp in a session",
-            (Self::Zed, Scope::User) => "open the agent panel's settings: a green dot stands beside the server",
+            (Self::Zed, Scope::User) => {
+                "open the agent panel's settings: a green dot stands beside the server"
+            }
             (Self::Zed, Scope::Project) => {
                 "open the project in Zed and trust it; the agent panel's settings then show the server"
             }

@@ -64,7 +64,8 @@ pub(crate) fn replace(host: Host, text: &str, entry: &Entry) -> Result<String, P
 pub(crate) fn remove(host: Host, text: &str, before: Option<&str>) -> Result<String, PlanError> {
     let without = remove_member(host, text, Level::Entry)?;
     let Some(root) = parse(host, &without)? else { return Ok(without) };
-    let Some(now_empty) = container(host, &without, &root)?.filter(|object| object.properties.is_empty()) else {
+    let Some(now_empty) = container(host, &without, &root)?.filter(|object| object.properties.is_empty())
+    else {
         return Ok(without);
     };
     let inside = now_empty.range.start + 1..now_empty.range.end - 1;

@@ -135,10 +135,12 @@ struct Found {
 
 fn find(host: Host, text: &str) -> Result<Option<Found>, PlanError> {
     Ok(match host.format() {
-        Format::Json | Format::Jsonc => json::find(host, text)?
-            .map(|found| Found { entry: found.entry, written: found.written }),
-        Format::Toml => toml::find(host, text)?
-            .map(|found| Found { entry: found.entry, written: found.written }),
+        Format::Json | Format::Jsonc => {
+            json::find(host, text)?.map(|found| Found { entry: found.entry, written: found.written })
+        }
+        Format::Toml => {
+            toml::find(host, text)?.map(|found| Found { entry: found.entry, written: found.written })
+        }
     })
 }
 

@@ -41,7 +41,8 @@ pub(crate) fn position(text: &str, at: usize) -> (usize, usize) {
 
 /// Puts texts in where they belong; `pieces` are in ascending order.
 pub(crate) fn insert(text: &str, pieces: &[(usize, &str)]) -> String {
-    let mut out = String::with_capacity(text.len() + pieces.iter().map(|(_, piece)| piece.len()).sum::<usize>());
+    let mut out =
+        String::with_capacity(text.len() + pieces.iter().map(|(_, piece)| piece.len()).sum::<usize>());
     let mut done = 0;
     for (at, piece) in pieces {
         out.push_str(&text[done..*at]);

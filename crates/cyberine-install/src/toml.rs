@@ -87,11 +87,7 @@ fn parse(text: &str) -> Result<Document<&str>, PlanError> {
 
 /// What stands under the servers' table and our name. Servers in an inline table are refused: a
 /// table cannot be added to one.
-fn entry_of<'a>(
-    host: Host,
-    text: &str,
-    document: &'a Document<&str>,
-) -> Result<Option<&'a Item>, PlanError> {
+fn entry_of<'a>(host: Host, text: &str, document: &'a Document<&str>) -> Result<Option<&'a Item>, PlanError> {
     let servers = match document.as_table().get(host.key()) {
         None | Some(Item::None) => return Ok(None),
         Some(Item::Table(servers)) => servers,
@@ -146,6 +142,7 @@ fn collect(text: &str, table: &Table, lines: &mut Vec<Range<usize>>) {
 
 fn last_byte(item: &Item) -> usize {
     let own = item.span().map_or(0, |span| span.end);
-    let inner = item.as_table().map_or(0, |table| table.iter().map(|(_, item)| last_byte(item)).max().unwrap_or(0));
+    let inner =
+        item.as_table().map_or(0, |table| table.iter().map(|(_, item)| last_byte(item)).max().unwrap_or(0));
     own.max(inner)
 }
