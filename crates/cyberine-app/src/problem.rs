@@ -18,19 +18,28 @@ pub struct Problem {
     pub exit: Exit,
     /// What happened, its causes, and what to do.
     pub message: String,
+    /// A stable code for programs, where what failed has one: that of a store, a bus, a roster.
+    pub code: Option<&'static str>,
 }
 
 impl Problem {
     /// A problem in words.
     #[must_use]
     pub fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into() }
+        Self { exit, message: message.into(), code: None }
     }
 
     /// A problem with an error and its causes.
     #[must_use]
     pub fn of(exit: Exit, error: &dyn Error) -> Self {
-        Self { exit, message: chain(error) }
+        Self::new(exit, chain(error))
+    }
+
+    /// The same problem with a code for programs.
+    #[must_use]
+    pub const fn with_code(mut self, code: &'static str) -> Self {
+        self.code = Some(code);
+        self
     }
 }
 
@@ -102,7 +111,7 @@ impl From<StoreError> for Problem {
             StoreErrorKind::Setup => Exit::Configuration,
             StoreErrorKind::Refused | StoreErrorKind::Damaged | StoreErrorKind::Storage => Exit::Internal,
         };
-        Self::new(exit, format!("{}. {}", chain(&error), error.advice()))
+        Self::new(exit, format!("{}. {}", chain(&error), error.advice())).with_code(error.code())
     }
 }
 
@@ -119,6 +128,17 @@ mod tests {
         assert_eq!(Problem::from(StoreError::Busy { attempt: "list runs" }).exit, Exit::TryAgain);
         let home = StoreError::HomeUnusable { path: "/h".into(), detail: "no".to_owned() };
         assert_eq!(Problem::from(home).exit, Exit::Configuration);
+    }
+
+    #[test]
+    fn a_damaged_database_is_no_configuration_and_says_what_a_rebuild_loses() {
+        let damaged = StoreError::DatabaseDamaged { path: "/h/state.db".into(), detail: "no".to_owned() };
+        let problem = Problem::from(damaged);
+        assert_eq!((problem.exit, problem.code), (Exit::Internal, Some("database_damaged")));
+        for part in ["/h/state.db", "aside", "cyberine doctor --rebuild", "without events"] {
+            assert!(problem.message.contains(part), "{problem}");
+        }
+        assert!(!problem.message.contains("0700"), "{problem}");
     }
 
     #[test]
