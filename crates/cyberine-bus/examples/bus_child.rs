@@ -1,6 +1,9 @@
 //! A process that uses a bus and is meant to be killed: the fault tests start it. Every line it
 //! prints is an acknowledgement, `ack <number> <sequence number>`, or a refusal, `refused <code>`.
-#![expect(clippy::unwrap_used, reason = "a test's child speaks on its standard output and stops where it fails")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test's child speaks on its standard output and stops where it fails"
+)]
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,8 +28,10 @@ fn main() {
     let bus = FileBus::new(home, Arc::new(SystemClock));
     let [writer, first, last] = [writer, first, last].map(|text| text.parse().unwrap());
     let child = Child { bus, writer, first, last };
-    // Without an I/O driver, whose wake-ups would be writes that a fault could meet.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    // Without an I/O driver, whose wake-ups would be writes that a fault could meet; and with one
+    // thread that blocks, since the nth call of a kind is counted thread by thread.
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().max_blocking_threads(1).build().unwrap();
     let outcome = runtime.block_on(async {
         match mode.as_str() {
             "write" => child.write().await,
@@ -101,7 +106,10 @@ impl Child {
 
     /// All at once.
     async fn crowd(&self) -> Result<(), BusError> {
-        join_all((self.first..=self.last).map(|number| self.publish(number, false))).await.into_iter().collect()
+        join_all((self.first..=self.last).map(|number| self.publish(number, false)))
+            .await
+            .into_iter()
+            .collect()
     }
 
     /// Without a descriptor left, and then with some again.

@@ -38,7 +38,7 @@ pub(crate) fn checked(line: &[u8]) -> Option<Record<'_>> {
     exactly(line).or_else(|| {
         let rest = line.get(1..)?;
         let start = rest.windows(START.len()).rposition(|window| window == START)?;
-        exactly(&rest[start..])
+        exactly(&rest[start..]).map(|record| Record { follows_broken: true, ..record })
     })
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn exactly(line: &[u8]) -> Option<Record<'_>> {
     let number = body.strip_prefix(START)?;
     let end = number.iter().position(|byte| !byte.is_ascii_digit())?;
     let seq = std::str::from_utf8(&number[..end]).ok()?.parse().ok()?;
-    Some(Record { seq, bytes: line })
+    Some(Record { seq, bytes: line, follows_broken: false })
 }
 
 /// A line whose checksum holds.
@@ -63,6 +63,8 @@ pub(crate) struct Record<'a> {
     pub(crate) seq: u64,
     /// Its bytes.
     pub(crate) bytes: &'a [u8],
+    /// Whether the rest of a broken one stands before it in its line.
+    pub(crate) follows_broken: bool,
 }
 
 impl Record<'_> {

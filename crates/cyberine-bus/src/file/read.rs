@@ -66,8 +66,11 @@ fn oldest(
         let mut lines = Lines::between(&file, offset, length);
         while let Some(line) = lines.next()? {
             match read(line.bytes, mailbox) {
-                Read::Message(envelope) if envelope.seq <= after => {}
-                Read::Message(envelope) => {
+                Read::Message(envelope, _) if envelope.seq <= after => {}
+                Read::Message(envelope, follows_broken) => {
+                    if follows_broken {
+                        collector.broken();
+                    }
                     if !collector.offer(*envelope) {
                         return Ok(());
                     }
@@ -96,9 +99,12 @@ fn newest(
         lines.next()?;
         while let Some(line) = lines.next()? {
             match read(line, mailbox) {
-                Read::Message(envelope) => {
+                Read::Message(envelope, follows_broken) => {
                     if envelope.seq <= after || !collector.offer(*envelope) {
                         return Ok(());
+                    }
+                    if follows_broken {
+                        collector.broken();
                     }
                 }
                 Read::Nothing => {}
@@ -111,15 +117,17 @@ fn newest(
 
 /// What a line holds.
 enum Read {
-    Message(Box<Envelope>),
+    /// A message, and whether the rest of a broken one stands before it.
+    Message(Box<Envelope>, bool),
     /// The end of a segment, or of a torn record.
     Nothing,
     Broken,
 }
 
 fn read(line: &[u8], mailbox: &Address) -> Read {
-    match checked(line).and_then(|record| record.message_of(mailbox)) {
-        Some(envelope) => Read::Message(Box::new(envelope)),
+    let record = checked(line);
+    match record.and_then(|record| Some((record.message_of(mailbox)?, record.follows_broken))) {
+        Some((envelope, follows_broken)) => Read::Message(Box::new(envelope), follows_broken),
         None if line.is_empty() => Read::Nothing,
         None => Read::Broken,
     }

@@ -112,8 +112,10 @@ fn look(kind: AddressKind, name: &str, dir: &PrivateDir) -> Result<MailboxReport
         report.bytes += length;
         let mut lines = Lines::between(&file, 0, length);
         while let Some(line) = lines.next()? {
-            let message = checked(line.bytes).and_then(|record| record.envelope());
+            let record = checked(line.bytes);
+            let message = record.and_then(|record| record.envelope());
             let is_ours = message.is_some_and(|message| report.mailbox.as_ref() == Some(&message.to));
+            report.bad_lines += u64::from(record.is_some_and(|record| record.follows_broken));
             match line.bytes {
                 _ if is_ours => report.messages += 1,
                 [] => {}

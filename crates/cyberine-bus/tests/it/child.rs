@@ -46,7 +46,10 @@ fn program() -> PathBuf {
 /// Writer `writer`, with the messages from `first` to `last`.
 pub(crate) fn child(place: &Place, mode: &str, writer: u32, first: u64, last: u64) -> Command {
     let mut command = Command::new(program());
-    command.arg(mode).arg(place.home()).args([u64::from(writer), first, last].map(|number| number.to_string()));
+    command
+        .arg(mode)
+        .arg(place.home())
+        .args([u64::from(writer), first, last].map(|number| number.to_string()));
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     command
 }

@@ -60,7 +60,7 @@ fn publish_all(place: &Place, writer: u32) -> (Vec<(u64, u64)>, u32) {
         let mut process = child(place, "write", writer, first, messages()).spawn().unwrap();
         let mut said = BufReader::new(process.stdout.take().unwrap());
         let mut text = String::new();
-        for _ in 0..dice.roll(2 + messages() / 2) {
+        for _ in 0..dice.roll(2 + messages().min(80) / 2) {
             said.read_line(&mut text).unwrap();
         }
         // The moment of death is the point of the test: nothing is waited for here.

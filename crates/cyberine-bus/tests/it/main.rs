@@ -8,6 +8,8 @@
 
 mod child;
 mod contract;
+mod damage;
 mod kills;
+mod retention;
 mod support;
 mod syscalls;
