@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: the server beside a process that only parses and prints, in one run.
 //! Only the ratios travel from machine to machine; instruction counts are repeatable.
 
+mod bus;
 pub(crate) mod floor;
 mod instructions;
 mod measure;
@@ -43,9 +44,14 @@ impl Subject {
 }
 
 pub(crate) fn run(words: &[&str]) -> Result<()> {
-    if !matches!(words, [] | ["stdio"]) {
-        bail!("`cargo xtask bench` knows `stdio`, not `{}`", words.join(" "));
+    match words {
+        [] | ["stdio"] => stdio(),
+        ["bus"] => bus::run(),
+        _ => bail!("`cargo xtask bench` knows `stdio` and `bus`, not `{}`", words.join(" ")),
     }
+}
+
+fn stdio() -> Result<()> {
     let subjects = build()?;
     for kind in [Stdio2::Pipes, Stdio2::Sockets] {
         measure::stdio(&subjects, kind)?;
@@ -69,10 +75,15 @@ fn build() -> Result<Vec<Subject>> {
     ]);
     command.args(["--bins", "--examples"]);
     proc::run(&mut command, Duration::from_secs(1500))?;
-    let bins = proc::bin_dir()?.parent().map(|target| target.join("release")).unwrap_or_default();
+    let bins = release_dir()?;
     Ok(vec![
         Subject::new("floor", bins.join("xtask"), Some("floor"))?,
         Subject::new("rail", bins.join("examples/fixture_server"), None)?,
         Subject::new("cyberine-mcp", bins.join("cyberine-mcp"), None)?,
     ])
+}
+
+/// Where cargo puts what it builds optimised.
+fn release_dir() -> Result<PathBuf> {
+    Ok(proc::bin_dir()?.parent().map(|target| target.join("release")).unwrap_or_default())
 }

@@ -30,6 +30,7 @@ cargo xtask COMMAND
   docs-run [PAGE ...]        carry out the fenced commands of the README and of docs/, and compare
                              what they print with what the page says
   bench [stdio]              measure beside a parse-and-print process, in one run
+  bench bus                  measure mail and presence beside bare files, in one run
   bless                      rewrite the golden files from what the code does now
   ci core                    what every change must pass: fmt, clippy, tests, layers, selftest
   ci full                    core, and every outside lane
