@@ -1,6 +1,7 @@
 //! The configuration: `config.toml` in the home, `cyberine.toml` in the project.
 
 mod document;
+mod mail;
 mod money;
 mod offer;
 mod source;
@@ -20,6 +21,7 @@ use crate::project::Project;
 use crate::trust::{Trust, TrustError, TrustState};
 
 pub use document::Place;
+pub use mail::{BusBackend, BusConfig, Label, LabelError, NoSuchBackend, PresenceConfig};
 use offer::Layer;
 pub use offer::{Offer, Setting, offer_of};
 pub use source::ConfigSource;
@@ -42,6 +44,10 @@ pub struct Config {
     pub budget: Budget,
     /// How runs live and end.
     pub run: RunConfig,
+    /// As whom a process is found by others.
+    pub presence: PresenceConfig,
+    /// What keeps the mail.
+    pub bus: BusConfig,
     /// The files it was read from, the home's first.
     pub files: Vec<PathBuf>,
     /// The project's file, where it says more than a budget and the user has not trusted it as it
@@ -233,13 +239,15 @@ impl Config {
             orchestrate: OrchestrateConfig::default(),
             budget: BudgetSection::default().or_default(),
             run: RunConfig::default(),
+            presence: PresenceConfig::default(),
+            bus: BusConfig::default(),
             files: Vec::new(),
             untrusted: None,
         }
     }
 
     /// Puts a file on top: its providers beside those there are, or in place of one of the same
-    /// name; its other sections in place of those there are. The budget is another matter.
+    /// name; what else it says in place of what was said. The budget is another matter.
     fn apply(&mut self, layer: Layer, source: &ConfigSource) {
         self.providers.extend(layer.providers);
         if let Some(orchestrate) = layer.orchestrate {
@@ -248,6 +256,8 @@ impl Config {
         if let Some(on_host_exit) = layer.run.on_host_exit {
             self.run.on_host_exit = on_host_exit;
         }
+        self.presence = layer.presence.over(std::mem::take(&mut self.presence));
+        self.bus = layer.bus.over(self.bus);
         self.files.push(source.path().to_owned());
     }
 }

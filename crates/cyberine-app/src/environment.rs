@@ -17,6 +17,15 @@ pub const LOG_VARIABLE: &str = "CYBERINE_LOG";
 /// The variable that says where to look for model servers: `off`, or addresses on loopback.
 pub const DISCOVERY_VARIABLE: &str = "CYBERINE_DISCOVERY";
 
+/// The variable that says what keeps the mail: `file` or `none`.
+pub const BACKEND_VARIABLE: &str = "CYBERINE_BUS_BACKEND";
+/// The variable that names the team a server belongs to.
+pub const TEAM_VARIABLE: &str = "CYBERINE_TEAM";
+/// The variable that names a server's role in its team.
+pub const ROLE_VARIABLE: &str = "CYBERINE_ROLE";
+/// The variable that gives a server a name of its own.
+pub const NAME_VARIABLE: &str = "CYBERINE_NAME";
+
 /// A snapshot of the environment and the working directory, taken once at start. Everything that
 /// depends on either is handed this, so that a test can hand over another one.
 #[derive(Clone)]

@@ -1,9 +1,11 @@
-//! The command line of `cyberine-mcp`: four flags, read by hand, because a host waits for it.
+//! The command line of `cyberine-mcp`: a few flags, read by hand, because a host waits for it.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use cyberine_types::RunId;
+
+use crate::config::{Label, LabelError, PresenceConfig};
 
 /// What the process was started for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +23,8 @@ pub enum Invocation {
 pub struct ServeOptions {
     /// The project's directory, where the command line names one.
     pub project: Option<PathBuf>,
+    /// As whom the server is found by others, where the command line says so.
+    pub presence: PresenceConfig,
 }
 
 /// The command line is wrong.
@@ -35,6 +39,14 @@ pub enum UsageError {
     /// A surface that does not exist, or not yet.
     #[error("the surface `{0}` is not part of this version; `operator` is")]
     Surface(String),
+    /// A name that cannot be one.
+    #[error("the value of `{flag}` cannot be used: {source}")]
+    Label {
+        /// The flag.
+        flag: &'static str,
+        /// Why.
+        source: LabelError,
+    },
     /// `--runner` with something that is no run id.
     #[error("`--runner` needs a run's id; it is started by the server, not by hand")]
     Runner,
@@ -82,6 +94,9 @@ impl Invocation {
                 "--help" | "-h" => return Ok(Self::Say(help())),
                 "--version" | "-V" => return Ok(Self::Say(format!("cyberine-mcp {}\n", version()))),
                 "--project" => options.project = Some(PathBuf::from(value("--project")?)),
+                "--team" => options.presence.team = Some(label("--team", &value("--team")?)?),
+                "--role" => options.presence.role = Some(label("--role", &value("--role")?)?),
+                "--name" => options.presence.name = Some(label("--name", &value("--name")?)?),
                 "--surface" => only_operator(&value("--surface")?.to_string_lossy())?,
                 "--runner" => {
                     let id = value("--runner")?.to_string_lossy().parse();
@@ -92,6 +107,10 @@ impl Invocation {
         }
         Ok(Self::Serve(options))
     }
+}
+
+fn label(flag: &'static str, value: &OsStr) -> Result<Label, UsageError> {
+    value.to_string_lossy().parse().map_err(|source| UsageError::Label { flag, source })
 }
 
 fn only_operator(surfaces: &str) -> Result<(), UsageError> {
@@ -113,10 +132,14 @@ fn help() -> String {
 cyberine-mcp {}: serves Cyberine to an MCP host on stdin and stdout.
 
 Usage: cyberine-mcp [--project DIR] [--surface operator]
+                    [--team NAME] [--role NAME] [--name NAME]
 
   --project DIR       the project's directory (else CYBERINE_PROJECT, else the
                       working directory, else the home's default project)
   --surface operator  which tools to serve; this version has the operator's
+  --team, --role, --name NAME
+                      as whom others find this server (else CYBERINE_TEAM,
+                      CYBERINE_ROLE, CYBERINE_NAME, else [presence])
   --help, --version
 
 Environment:
@@ -124,6 +147,7 @@ Environment:
   CYBERINE_PROJECT         the project's directory
   CYBERINE_MCP_AUTH_TOKEN  every call must carry this token; unset: no token is
                            asked for; empty: the server refuses to start
+  CYBERINE_BUS_BACKEND     file (default), or none: no messages, no roster
   CYBERINE_LOG             error, warn (default), info, debug
   CYBERINE_DISCOVERY       off, or loopback addresses of model servers
 
@@ -147,11 +171,20 @@ mod tests {
     #[test]
     fn the_flags_are_read_in_both_spellings() {
         let serve = |project: Option<&str>| {
-            Ok(Invocation::Serve(ServeOptions { project: project.map(PathBuf::from) }))
+            Ok(Invocation::Serve(ServeOptions {
+                project: project.map(PathBuf::from),
+                ..ServeOptions::default()
+            }))
         };
         assert_eq!(parse(&[]), serve(None));
         assert_eq!(parse(&["--project", "/p", "--surface", "operator"]), serve(Some("/p")));
         assert_eq!(parse(&["--project=/p=q", "--surface=operator"]), serve(Some("/p=q")));
+        let Ok(Invocation::Serve(named)) = parse(&["--team", "red", "--role=reviewer", "--name", "a b"])
+        else {
+            unreachable!()
+        };
+        let presence = [named.presence.team, named.presence.role, named.presence.name];
+        assert_eq!(presence.map(|label| label.unwrap().to_string()), ["red", "reviewer", "a b"]);
         let id = RunId::random();
         assert_eq!(parse(&["--runner", &id.to_string()]), Ok(Invocation::Run(id)));
         assert!(
@@ -169,5 +202,7 @@ mod tests {
         assert_eq!(parse(&["--project"]), Err(UsageError::MissingValue("--project")));
         assert_eq!(parse(&["--surface", "operator,ask"]), Err(UsageError::Surface("ask".to_owned())));
         assert_eq!(parse(&["--runner", "../x"]), Err(UsageError::Runner));
+        let blank = UsageError::Label { flag: "--team", source: LabelError::Blank };
+        assert_eq!(parse(&["--team", " "]), Err(blank));
     }
 }

@@ -24,6 +24,7 @@ mod exit;
 mod home;
 mod invocation;
 mod launcher;
+mod messaging;
 mod problem;
 mod project;
 mod reach;
@@ -38,13 +39,15 @@ mod trust;
 mod workplace;
 
 pub use config::{
-    Budget, Config, ConfigError, ConfigSource, HostExit, Offer, Overwrite, Place, RunConfig, Setting,
-    Untrusted, Written, offer_of, write_config,
+    Budget, BusBackend, BusConfig, Config, ConfigError, ConfigSource, HostExit, Label, LabelError,
+    NoSuchBackend, Offer, Overwrite, Place, PresenceConfig, RunConfig, Setting, Untrusted, Written, offer_of,
+    write_config,
 };
 pub use cyberine_server::StdioGuard;
 pub use discovery::{DiscoveryError, Found, FoundKey, FoundProgram, ModelServer, find as discover};
 pub use environment::{
-    DISCOVERY_VARIABLE, Environment, HOME_VARIABLE, LOG_VARIABLE, PROJECT_VARIABLE, TOKEN_VARIABLE,
+    BACKEND_VARIABLE, DISCOVERY_VARIABLE, Environment, HOME_VARIABLE, LOG_VARIABLE, NAME_VARIABLE,
+    PROJECT_VARIABLE, ROLE_VARIABLE, TEAM_VARIABLE, TOKEN_VARIABLE,
 };
 pub use exit::{Exit, say};
 pub use home::{Home, HomeError};

@@ -1,24 +1,29 @@
 //! Serving one host on stdin and stdout.
 
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use cyberine_bus::{AddressKind, Channel, Sender};
 use cyberine_operator::{
     DirectoryProject, Dispatcher, LazyServices, OperatorTools, RunResources, Services, Started, TickFeed,
     TickSource,
 };
+use cyberine_presence::{Announcement, Announcing, RecordAddr};
 use cyberine_run_store::{SqliteRunStore, Tick, TickReader};
 use cyberine_server::{Gate, SealKey, Server, StdioGuard};
 use cyberine_types::{Principal, RunId, Secret};
 use futures_util::future::BoxFuture;
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::HostExit;
 use crate::environment::{Environment, PROJECT_VARIABLE, TOKEN_VARIABLE};
 use crate::exit::Exit;
 use crate::invocation::{ServeOptions, version};
-use crate::problem::Problem;
+use crate::messaging;
+use crate::problem::{Problem, chain};
 use crate::runtime;
 use crate::telemetry;
 use crate::workplace::Workplace;
@@ -31,6 +36,12 @@ Ask the user before calling anything that spends: orchestrate may call paid prov
 /// How long dispatches are waited for at the end, and how long runs are asked to stop where they
 /// are to end with their host.
 const FAREWELL: Duration = Duration::from_millis(500);
+/// How long a server is there before it announces itself, where no call does so before.
+const ARRIVAL: Duration = Duration::from_secs(2);
+/// How long a call waits for the announcement.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// What this server can be asked for, as the roster has it.
+const CAPABILITIES: [&str; 3] = ["orchestrate", "messages", "decisions"];
 
 /// Serves the operator surface to the host behind `stdio` until it goes away.
 #[must_use]
@@ -48,9 +59,12 @@ pub fn serve_stdio(stdio: StdioGuard, options: &ServeOptions) -> ExitCode {
 
 fn serve(stdio: StdioGuard, options: &ServeOptions, environment: Arc<Environment>) -> Result<(), Problem> {
     let token = gate(&environment)?;
+    messaging::backend(&environment)?;
+    messaging::presence(&environment)?;
     let host = Arc::new(Host::new(options.clone(), environment)?);
     let server = server(&host, token)?;
     runtime::block_on(async move {
+        tokio::spawn(Arc::clone(&host).announce_soon());
         let stop = CancellationToken::new();
         let ending = stop.clone();
         let serving = server.serve_stdio(stdio, stop);
@@ -93,58 +107,145 @@ fn server(host: &Arc<Host>, token: Option<Secret>) -> Result<Arc<Server>, Proble
     let seal = SealKey::random().map_err(|error| Problem::of(Exit::Internal, &error))?;
     let tools = Gate::new(OperatorTools::new(services.clone()), token.clone());
     let resources = Gate::new(RunResources::new(services), token);
-    let principal = Principal::local(host.environment.user());
-    let server = Server::new("cyberine", version(), Arc::new(tools), principal, seal)
+    let server = Server::new("cyberine", version(), Arc::new(tools), host.principal.clone(), seal)
         .with_title("Cyberine")
         .with_instructions(INSTRUCTIONS)
         .with_resources(Arc::new(resources));
     Ok(Arc::new(server))
 }
 
-/// What one host's server stands on. Nothing is opened before the first call.
+/// What one host's server stands on. Nothing is opened before the first call, or before it has been
+/// there for a moment.
 struct Host {
     options: ServeOptions,
     environment: Arc<Environment>,
-    /// The project, where the command line or the environment names it: a wrong name is told at
-    /// start, when somebody reads it.
-    named: Option<Workplace>,
-    opened: Mutex<Option<Workplace>>,
+    principal: Principal,
+    workplace: Mutex<Option<Workplace>>,
+    opened: AtomicBool,
+    announcement: OnceCell<Option<Arc<dyn Announcement>>>,
 }
 
 impl Host {
     fn new(options: ServeOptions, environment: Arc<Environment>) -> Result<Self, Problem> {
         let is_named = options.project.is_some() || environment.path(PROJECT_VARIABLE).is_some();
-        let named =
-            is_named.then(|| Workplace::resolve(options.project.as_deref(), Arc::clone(&environment)));
-        Ok(Self { options, environment, named: named.transpose()?, opened: Mutex::default() })
+        let principal = Principal::local(environment.user());
+        let host = Self {
+            options,
+            environment,
+            principal,
+            workplace: Mutex::default(),
+            opened: AtomicBool::default(),
+            announcement: OnceCell::new(),
+        };
+        // A wrong name is told at start, when somebody reads it.
+        if is_named {
+            host.workplace()?;
+        }
+        Ok(host)
+    }
+
+    /// The one workplace of this process, put together by the first who needs it.
+    fn workplace(&self) -> Result<Workplace, Problem> {
+        let mut workplace = lock(&self.workplace);
+        if let Some(workplace) = &*workplace {
+            return Ok(workplace.clone());
+        }
+        let resolved = Workplace::resolve(self.options.project.as_deref(), Arc::clone(&self.environment))?;
+        Ok(workplace.insert(resolved).clone())
     }
 
     async fn open(&self) -> Result<Services, Problem> {
-        let workplace = match &self.named {
-            Some(workplace) => workplace.clone(),
-            None => Workplace::resolve(self.options.project.as_deref(), Arc::clone(&self.environment))?,
-        };
+        let workplace = self.workplace()?;
         let project = DirectoryProject::open(workplace.project.directory())
             .map_err(|error| Problem::of(Exit::Configuration, &error))?;
         let settled = workplace.supervisor.settle_dead_runs().await?;
         if !settled.is_empty() {
             tracing::info!(runs = settled.len(), "settled runs whose runner was gone");
         }
-        *lock(&self.opened) = Some(workplace.clone());
+        self.opened.store(true, Ordering::Relaxed);
+        self.announce().await;
         Ok(Services {
             store: workplace.store.clone(),
             registry: workplace.store.clone(),
             supervisor: workplace.supervisor.clone(),
             ticks: Arc::new(Streams(workplace.store.clone())),
             project: Arc::new(project),
+            bus: Arc::clone(&workplace.bus),
+            presence: Arc::clone(&workplace.presence),
+            keys: workplace.store.clone(),
+            sender: Sender::new(&self.principal, Channel::Mcp, workplace.instance),
             dispatcher: Arc::new(Dispatching { workplace }),
         })
     }
 
-    /// Lets dispatches come to their end, and the runs of this host go on, or asks them to stop, as
+    /// Announces this server once it has been there for a moment: what only asks for the tools and
+    /// leaves again is nobody to write to.
+    async fn announce_soon(self: Arc<Self>) {
+        tokio::time::sleep(ARRIVAL).await;
+        self.announce().await;
+    }
+
+    /// Announces this server, once. Where that fails it serves all the same.
+    async fn announce(&self) {
+        let announcing = self.announcement.get_or_init(|| async {
+            match tokio::time::timeout(PATIENCE, self.announced()).await {
+                Ok(Ok(announcement)) => Some(announcement),
+                Ok(Err(problem)) => {
+                    tracing::warn!("this server is not announced to others: {problem}");
+                    None
+                }
+                Err(_) => {
+                    tracing::warn!("this server is not announced to others: the roster does not react");
+                    None
+                }
+            }
+        });
+        announcing.await;
+    }
+
+    async fn announced(&self) -> Result<Arc<dyn Announcement>, Problem> {
+        let workplace = self.workplace()?;
+        let flags = self.options.presence.clone();
+        let said = match workplace.presented(flags.clone()) {
+            Ok(said) => said,
+            Err(problem) => {
+                tracing::warn!("this server is announced without its [presence]: {problem}");
+                flags.over(messaging::presence(&self.environment)?)
+            }
+        };
+        let announcing = Announcing {
+            addr: RecordAddr { kind: AddressKind::Mcp.name().to_owned(), id: workplace.instance.to_string() },
+            repo_cwd: workplace.cwd()?,
+            capabilities: CAPABILITIES.map(str::to_owned).to_vec(),
+            team: said.team.map(String::from),
+            role: said.role.map(String::from),
+            name: said.name.map(String::from),
+        };
+        let announced = workplace.presence.announce(announcing).await;
+        announced
+            .map_err(|error| Problem::new(Exit::Internal, format!("{}. {}", chain(&error), error.advice())))
+    }
+
+    /// Withdraws the server from the roster, lets dispatches come to their end, and the runs of this host go on, or asks them to stop, as
     /// the configuration says.
     async fn farewell(&self) {
-        let Some(workplace) = lock(&self.opened).clone() else { return };
+        let withdrawing = async {
+            if let Some(Some(announcement)) = self.announcement.get() {
+                announcement.end().await;
+            }
+        };
+        let withdrawing = tokio::time::timeout(FAREWELL, withdrawing);
+        let (withdrawn, ()) = tokio::join!(withdrawing, self.see_runs_off());
+        if withdrawn.is_err() {
+            tracing::warn!("this server could not be withdrawn from the roster in time");
+        }
+    }
+
+    async fn see_runs_off(&self) {
+        if !self.opened.load(Ordering::Relaxed) {
+            return;
+        }
+        let Some(workplace) = lock(&self.workplace).clone() else { return };
         let supervisor = &workplace.supervisor;
         if tokio::time::timeout(FAREWELL, supervisor.close()).await.is_err() {
             tracing::warn!("a dispatch did not come to its end in time; whoever looks next settles its run");
@@ -174,9 +275,14 @@ struct Dispatching {
 }
 
 impl Dispatcher for Dispatching {
-    fn dispatch(&self, prompt: String, requested_by: String) -> BoxFuture<'_, Result<Started, String>> {
+    fn dispatch(
+        &self,
+        run: RunId,
+        prompt: String,
+        requested_by: String,
+    ) -> BoxFuture<'_, Result<Started, String>> {
         Box::pin(async move {
-            let dispatched = self.workplace.dispatch_noting(RunId::random(), prompt, requested_by).await;
+            let dispatched = self.workplace.dispatch_noting(run, prompt, requested_by).await;
             let (dispatched, untrusted) = dispatched.map_err(|problem| problem.message)?;
             let note = untrusted.map(|untrusted| untrusted.to_string());
             Ok(Started { run: dispatched.run, note })

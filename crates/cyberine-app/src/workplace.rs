@@ -3,17 +3,18 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use cyberine_bus::{Bus, NoBus};
+use cyberine_bus::{Bus, FileBus};
 use cyberine_orchestrator::{DispatchError, DispatchRequest, Dispatched, Plan, Supervisor, plan};
-use cyberine_presence::{NoPresence, Presence};
+use cyberine_presence::{FilePresence, Presence};
 use cyberine_run_store::SqliteRunStore;
 use cyberine_types::{InstanceId, RunId, SystemClock, Usd};
 
-use crate::config::{Config, Untrusted};
+use crate::config::{BusConfig, Config, PresenceConfig, Untrusted};
 use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::home::Home;
 use crate::launcher::ProcessLauncher;
+use crate::messaging::{self, Messaging};
 use crate::problem::{Problem, chain};
 use crate::project::Project;
 use crate::reaper::MarkReaper;
@@ -58,21 +59,30 @@ impl Workplace {
     /// directory names.
     ///
     /// # Errors
-    /// Where there is no home, or the project cannot be used.
+    /// Where there is no home, the project cannot be used, or the environment names a bus there is
+    /// not.
     pub fn resolve(flag: Option<&Path>, environment: Arc<Environment>) -> Result<Self, Problem> {
         let home = Home::resolve(&environment)?;
         let project = Project::resolve(flag, &environment, &home)?;
-        Ok(Self::of(environment, home, project))
+        let backend = messaging::backend(&environment)?;
+        // Whoever needs a configuration that is wrong says so; until then it says nothing.
+        let config = Config::load(&home, &project).map(|config| config.bus).unwrap_or_default();
+        let config = BusConfig { backend: backend.or(config.backend), ..config };
+        Ok(Self::with_bus(environment, home, project, config))
     }
 
-    /// Puts everything together for `project`.
+    /// Puts everything together for `project`, with mail in files.
     #[must_use]
     pub fn of(environment: Arc<Environment>, home: Home, project: Project) -> Self {
+        Self::with_bus(environment, home, project, BusConfig::default())
+    }
+
+    fn with_bus(environment: Arc<Environment>, home: Home, project: Project, config: BusConfig) -> Self {
         let store = Arc::new(SqliteRunStore::new(home.directory(), Arc::new(SystemClock)));
         let launcher = ProcessLauncher::new(Arc::clone(&environment), home.clone());
         let supervisor = Supervisor::new(store.clone(), Arc::new(launcher), Arc::new(MarkReaper::Leftovers));
-        let (bus, presence) = (Arc::new(NoBus), Arc::new(NoPresence));
         let instance = InstanceId::random();
+        let Messaging { bus, presence } = Messaging::of(&home, config, instance);
         Self { environment, home, project, store, supervisor, bus, presence, instance }
     }
 
@@ -82,6 +92,29 @@ impl Workplace {
     /// Where a file of it is wrong.
     pub fn config(&self) -> Result<Config, Problem> {
         Ok(Config::load(&self.home, &self.project)?)
+    }
+
+    /// As whom this process is found by others: what `flags` say, else the environment, else the
+    /// configuration.
+    ///
+    /// # Errors
+    /// Where the environment or the configuration says what cannot be.
+    pub fn presented(&self, flags: PresenceConfig) -> Result<PresenceConfig, Problem> {
+        let environment = messaging::presence(&self.environment)?;
+        Ok(flags.over(environment).over(self.config()?.presence))
+    }
+
+    /// The mailboxes as the files they are kept in, for whoever lists or checks them, whether or
+    /// not messages are switched on.
+    #[must_use]
+    pub fn mailbox_files(&self) -> FileBus {
+        FileBus::new(self.home.directory(), Arc::new(SystemClock))
+    }
+
+    /// The files of those who are there, for whoever checks them.
+    #[must_use]
+    pub fn presence_files(&self) -> FilePresence {
+        FilePresence::new(self.home.directory(), Arc::new(SystemClock), self.instance)
     }
 
     /// What an orchestration would do now: whom it would ask, and who would judge.

@@ -1,8 +1,13 @@
 //! Arguments of the tools. The rail checks them against the schemas; what is checked again here
 //! holds for embedders that call the tools themselves.
 
+use cyberine_run_store::{Choice, Wish};
 use cyberine_types::RunId;
 use serde_json::{Map, Number, Value};
+
+mod mail;
+
+pub(crate) use mail::{Letter, ListTeam, Poll, SendMessage, SendToRole, SendToTeam};
 
 /// The longest a call may wait, in milliseconds.
 pub(crate) const MAX_WAIT_MS: u64 = 45_000;
@@ -10,6 +15,10 @@ pub(crate) const MAX_WAIT_MS: u64 = 45_000;
 pub(crate) const MAX_RUNS: u64 = 200;
 /// The largest whole number that every reader of JSON keeps exact (RFC 8259, section 6).
 pub(crate) const MAX_COUNT: u64 = (1 << 53) - 1;
+/// The longest comment on a decision, in characters.
+pub(crate) const MAX_COMMENT: usize = 4_000;
+/// The longest idempotency key, in characters.
+pub(crate) const MAX_KEY: usize = 200;
 
 /// Runs a query returns where nothing is said.
 const RUNS: u64 = 20;
@@ -32,6 +41,18 @@ pub(crate) struct Query {
 pub(crate) struct Cancel {
     pub(crate) run: RunId,
     pub(crate) reason: Option<String>,
+}
+
+pub(crate) struct Decide {
+    pub(crate) run: RunId,
+    pub(crate) step: Option<String>,
+    pub(crate) comment: Option<String>,
+}
+
+impl Decide {
+    pub(crate) fn wish(self, choice: Choice, by: String) -> Wish {
+        Wish { choice, step: self.step, comment: self.comment, by }
+    }
 }
 
 /// The arguments of one tool.
@@ -65,6 +86,29 @@ impl Arguments for Query {
 impl Arguments for Cancel {
     fn take(fields: &mut Fields) -> Result<Self, String> {
         Ok(Self { run: fields.run()?, reason: fields.text("reason")? })
+    }
+}
+
+impl Arguments for Decide {
+    fn take(fields: &mut Fields) -> Result<Self, String> {
+        let comment = fields.text("comment")?;
+        if comment.as_ref().is_some_and(|comment| comment.chars().nth(MAX_COMMENT).is_some()) {
+            return Err(bad("comment", &format!("it may have {MAX_COMMENT} characters")));
+        }
+        Ok(Self { run: fields.run()?, step: fields.text("stepId")?, comment })
+    }
+}
+
+/// Takes the idempotency key out of the arguments of a tool that changes something.
+pub(crate) fn take_key(arguments: &mut Map<String, Value>) -> Result<Option<String>, String> {
+    const NAME: &str = "idempotencyKey";
+    let Some(value) = arguments.remove(NAME) else { return Ok(None) };
+    let length = value.as_str().map(|key| key.chars().take(MAX_KEY + 1).count());
+    match value {
+        Value::String(key) if length.is_some_and(|length| (1..=MAX_KEY).contains(&length)) => Ok(Some(key)),
+        other => {
+            Err(bad(NAME, &format!("it must be a string of 1 to {MAX_KEY} characters, not {}", kind(&other))))
+        }
     }
 }
 

@@ -5,152 +5,58 @@ use std::sync::{Arc, LazyLock};
 use cyberine_server::{Annotations, Tool};
 use serde_json::{Value, json};
 
-use crate::arguments::{MAX_COUNT, MAX_RUNS, MAX_WAIT_MS};
+use crate::arguments::MAX_KEY;
+
+mod decisions;
+mod messages;
+mod runs;
 
 pub(crate) const ORCHESTRATE: &str = "orchestrate";
-pub(crate) const INSPECT_RUN: &str = "inspect_run";
+pub(crate) const SEND_MESSAGE: &str = "send_message";
+pub(crate) const POLL_INBOX: &str = "poll_inbox";
 pub(crate) const QUERY_RUNS: &str = "query_runs";
+pub(crate) const LIST_TEAM: &str = "list_team";
+pub(crate) const SEND_TO_TEAM: &str = "send_to_team";
+pub(crate) const SEND_TO_ROLE: &str = "send_to_role";
+pub(crate) const INSPECT_RUN: &str = "inspect_run";
+pub(crate) const APPROVE_RUN: &str = "approve_run";
+pub(crate) const REJECT_RUN: &str = "reject_run";
 pub(crate) const CANCEL_RUN: &str = "cancel_run";
 
-static TOOLS: LazyLock<Arc<[Tool]>> =
-    LazyLock::new(|| Arc::new([orchestrate(), inspect_run(), query_runs(), cancel_run()]));
+static TOOLS: LazyLock<Arc<[Tool]>> = LazyLock::new(|| {
+    Arc::new([
+        runs::orchestrate(),
+        messages::send_message(),
+        messages::poll_inbox(),
+        runs::query_runs(),
+        messages::list_team(),
+        messages::send_to_team(),
+        messages::send_to_role(),
+        runs::inspect_run(),
+        decisions::approve_run(),
+        decisions::reject_run(),
+        runs::cancel_run(),
+    ])
+});
 
 /// The tools, in their fixed order.
 pub(crate) fn tools() -> Arc<[Tool]> {
     Arc::clone(&TOOLS)
 }
 
-fn orchestrate() -> Tool {
-    Tool {
-        name: ORCHESTRATE,
-        title: "Orchestrate",
-        description: "Spends one paid call per configured provider, plus judging: ask the user first. \
-            Puts one prompt to every provider in parallel and judges the answers (consensus, llm-judge). \
-            Returns a runId at once; follow it with inspect_run, stop it with cancel_run."
-            .to_owned(),
-        input_schema: input(
-            json!({ "prompt": { "type": "string", "minLength": 1, "description": "The whole task; providers see nothing else." } }),
-            &["prompt"],
-        ),
-        output_schema: output(
-            json!({
-                "runId": { "type": "string" },
-                "status": { "const": "dispatched" },
-                "detail": { "type": "string" },
-                "pollWith": { "type": "object", "properties": { "tool": { "type": "string" }, "arguments": { "type": "object" } }, "required": ["tool", "arguments"] },
-                "cancelWith": { "type": "object", "properties": {
-                    "tool": { "type": "string" }, "arguments": { "type": "object" }, "description": { "type": "string" },
-                    "controlFile": { "type": "string" }, "body": { "type": "object" },
-                }, "required": ["tool", "arguments", "controlFile", "body"] },
-            }),
-            &["runId", "status", "detail", "pollWith", "cancelWith"],
-        ),
-        annotations: Annotations {
-            read_only: false,
-            destructive: false,
-            idempotent: false,
-            open_world: true,
-        },
-    }
-}
-
-fn inspect_run() -> Tool {
-    let text = json!({ "type": "string" });
-    Tool {
-        name: INSPECT_RUN,
-        title: "Inspect run",
-        description: "Shows a run of any project: each candidate's state, answer preview, tokens and cost, \
-            the verdict with rationale, the winner. Long texts are cut; `resource` has all."
-            .to_owned(),
-        input_schema: input(
-            json!({
-                "runId": run_id(),
-                "waitMs": { "type": "integer", "minimum": 0, "maximum": MAX_WAIT_MS, "description": "Wait this long for its end; with sinceSeq, for any change." },
-                "sinceSeq": { "type": "integer", "minimum": 0, "maximum": MAX_COUNT, "description": "nextSeq of your last look." },
-            }),
-            &["runId"],
-        ),
-        output_schema: output(
-            json!({
-                "runId": text, "workflowName": text, "state": text, "detail": text, "reason": text, "label": text,
-                "task": text, "cwd": text, "enginePid": { "type": "integer" }, "startedAt": text, "updatedAt": text,
-                "steps": { "type": "array", "items": { "type": "object", "properties": {
-                    "id": text, "name": text, "state": text,
-                    "candidates": { "type": "array", "items": { "type": "object", "properties": {
-                        "provider": text, "model": text, "state": text, "outputPreview": text,
-                        "tokens": { "type": "integer" }, "usd": { "type": "number" },
-                        "durationMs": { "type": "integer" }, "error": { "type": "object" },
-                    } } },
-                    "verdict": { "type": "object", "properties": {
-                        "kind": text, "outcome": text, "winner": text, "rationale": text, "votes": { "type": "array" },
-                    } },
-                    "winnerPreview": text, "winnerOutput": text,
-                } } },
-                "usage": { "type": "object" }, "nextSeq": { "type": "integer" },
-                "resource": text, "truncated": { "type": "boolean" },
-            }),
-            &["runId", "workflowName", "state", "steps", "nextSeq"],
-        ),
-        annotations: READS,
-    }
-}
-
-fn query_runs() -> Tool {
-    let text = json!({ "type": "string" });
-    Tool {
-        name: QUERY_RUNS,
-        title: "Query runs",
-        description:
-            "Lists runs of all projects, newest first. `query` is a literal part of the prompt, workflow, \
-            directory, state, id or winning answer."
-                .to_owned(),
-        input_schema: input(
-            json!({
-                "query": { "type": "string", "maxLength": 1000 },
-                "limit": { "type": "integer", "minimum": 1, "maximum": MAX_RUNS, "default": 20 },
-            }),
-            &[],
-        ),
-        output_schema: output(
-            json!({
-                "runs": { "type": "array", "items": { "type": "object", "properties": {
-                    "runId": text, "workflowName": text, "state": state(), "detail": text, "taskPreview": text, "cwd": text,
-                    "winnerPreview": text, "startedAt": text, "updatedAt": text,
-                }, "required": ["runId", "workflowName", "state", "taskPreview", "cwd"] } },
-                "truncated": { "type": "boolean" },
-            }),
-            &["runs"],
-        ),
-        annotations: READS,
-    }
-}
-
-fn cancel_run() -> Tool {
-    Tool {
-        name: CANCEL_RUN,
-        title: "Cancel run",
-        description:
-            "Stops a run of this project: kills its calls and settles it as cancelled; answers that are in \
-            are kept. Calling it again changes nothing."
-                .to_owned(),
-        input_schema: input(
-            json!({ "runId": run_id(), "reason": { "type": "string", "maxLength": 1000 } }),
-            &["runId"],
-        ),
-        output_schema: output(
-            json!({
-                "runId": { "type": "string" }, "state": state(),
-                "outcome": { "enum": ["requested", "already_finished"] },
-            }),
-            &["runId", "state", "outcome"],
-        ),
-        annotations: Annotations { read_only: false, destructive: true, idempotent: true, open_world: false },
-    }
-}
-
 /// Looking changes nothing that the caller could see.
 const READS: Annotations =
     Annotations { read_only: true, destructive: false, idempotent: true, open_world: false };
+/// Doing it twice is doing it once.
+const SETTLES: Annotations =
+    Annotations { read_only: false, destructive: false, idempotent: true, open_world: false };
+/// Every call adds something, and takes nothing away.
+const ADDS: Annotations =
+    Annotations { read_only: false, destructive: false, idempotent: false, open_world: false };
+
+fn text() -> Value {
+    json!({ "type": "string" })
+}
 
 fn run_id() -> Value {
     json!({ "type": "string", "minLength": 36, "maxLength": 36 })
@@ -164,9 +70,17 @@ fn input(properties: Value, required: &[&str]) -> Value {
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
 
+/// As [`input`], for a tool that changes something.
+fn keyed_input(mut properties: Value, required: &[&str]) -> Value {
+    properties["idempotencyKey"] = json!({
+        "type": "string", "minLength": 1, "maxLength": MAX_KEY, "description": "A call repeated with its key gets the first result.",
+    });
+    input(properties, required)
+}
+
 /// A result is either what the tool is for or `{"error": …}`; both satisfy the one schema.
 fn output(mut properties: Value, required: &[&str]) -> Value {
-    properties["error"] = json!({ "type": "string" });
+    properties["error"] = text();
     json!({
         "type": "object",
         "properties": properties,

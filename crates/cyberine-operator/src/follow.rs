@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use cyberine_run_store::{Event, RunEvent, Tick, TickKind};
+use cyberine_run_store::{Choice, Event, OperatorDecision, RunEvent, Tick, TickKind};
 use cyberine_server::Progress;
 use cyberine_types::RunId;
 use tokio::time::Instant;
@@ -36,6 +36,8 @@ pub(crate) struct Story {
     running: HashSet<String>,
     candidates: HashSet<String>,
     pub(crate) settled: bool,
+    /// Whether it waits for a decision.
+    pub(crate) suspended: bool,
 }
 
 impl Story {
@@ -69,6 +71,22 @@ impl Story {
                 self.running.remove(candidate);
                 format!("{candidate} error: {code}: {message}")
             }
+            RunEvent::Steered { from, text, .. } => format!("steered by {from}: {text}"),
+            RunEvent::ApprovalRequested { expires_at, on_expiry, .. } => {
+                self.suspended = true;
+                let then = match on_expiry {
+                    Choice::Approve => "approved",
+                    Choice::Reject => "rejected",
+                };
+                format!("waits for approve_run or reject_run until {expires_at}, then it is {then}")
+            }
+            RunEvent::Resumed { by } => {
+                self.suspended = false;
+                format!("goes on: {by}")
+            }
+            RunEvent::Decided { decision } => {
+                format!("{}: {} by {}", decision.decision.name(), subject(decision), decision.decided_by)
+            }
             RunEvent::Settled { state, detail, .. } => {
                 self.settled = true;
                 format!("settled: {}: {detail}", state.name())
@@ -100,6 +118,10 @@ impl Story {
             TickKind::Started | TickKind::Done | TickKind::Error | TickKind::Settled => None,
         }
     }
+}
+
+fn subject(decision: &OperatorDecision) -> &str {
+    decision.step_id.as_deref().unwrap_or("the run")
 }
 
 /// One line of at most 200 characters: hosts show no more.
@@ -138,14 +160,13 @@ impl<'a> Follower<'a> {
         Self { services, run, story, feed, progress, count: 0, told_at: now, looked_at: now }
     }
 
-    /// Waits until `enough` says so of the last event and whether the run is over, or until
-    /// `deadline`, and tells the client all the while.
-    pub(crate) async fn until(&mut self, deadline: Option<Instant>, enough: impl Fn(u64, bool) -> bool) {
+    /// Waits until `enough` says so of what has been told, or until `deadline`, and tells the
+    /// client all the while.
+    pub(crate) async fn until(&mut self, deadline: Option<Instant>, enough: impl Fn(&Story) -> bool) {
         loop {
             self.catch_up().await;
             let now = Instant::now();
-            if enough(self.story.seq, self.story.settled) || deadline.is_some_and(|deadline| now >= deadline)
-            {
+            if enough(&self.story) || deadline.is_some_and(|deadline| now >= deadline) {
                 return;
             }
             let step = if self.feed.is_some() { TICK } else { ALIVE };

@@ -6,12 +6,12 @@ use cyberine_server::{Progress, ToolResult};
 use tokio::time::Instant;
 
 use crate::arguments::Inspect;
-use crate::follow::Follower;
+use crate::follow::{Follower, Story};
 use crate::services::{Services, no_such_run};
 use crate::view;
 
-/// Shows a run. With `waitMs` it first waits for the run to end or, with `sinceSeq`, for any
-/// event from that number on; while it waits, `progress` hears of the run.
+/// Shows a run. With `waitMs` it first waits for the run to end, or to begin to wait for somebody;
+/// with `sinceSeq`, for any event from that number on; while it waits, `progress` hears of the run.
 pub(crate) async fn inspect(
     services: &Services,
     arguments: &Inspect,
@@ -27,7 +27,9 @@ pub(crate) async fn inspect(
     let deadline = Instant::now() + Duration::from_millis(arguments.wait_ms);
     let mut follower = Follower::after(services, id, last, progress).await;
     let wanted = arguments.since_seq;
-    follower.until(Some(deadline), |seq, settled| settled || wanted.is_some_and(|since| seq >= since)).await;
+    let enough =
+        |story: &Story| story.settled || story.suspended || wanted.is_some_and(|since| story.seq >= since);
+    follower.until(Some(deadline), enough).await;
     let run = services.look(id).await?.ok_or_else(|| no_such_run(id))?;
     Ok(ToolResult::ok(view::bounded(&run)))
 }

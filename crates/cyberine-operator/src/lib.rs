@@ -1,5 +1,5 @@
-//! The operator surface: `orchestrate`, `inspect_run`, `query_runs`, `cancel_run` and the run
-//! resource.
+//! The operator surface: the tools that start, watch, decide on and stop runs, those that carry
+//! messages between hosts, runs and people, and the run resource.
 //!
 //! This crate owns what these tools are called, what they take and what they show. It never
 //! carries a run out, never decides who may call (the gate of `cyberine-server` does) and takes
@@ -11,13 +11,18 @@ mod arguments;
 mod bounded;
 mod cancel;
 mod catalog;
+mod decide;
 mod follow;
 mod inspect;
+mod once;
 mod orchestrate;
+mod poll;
 mod project;
 mod query;
 mod resources;
+mod send;
 mod services;
+mod team;
 mod tools;
 mod view;
 

@@ -8,12 +8,16 @@ use std::path::Path;
 pub trait Project: Send + Sync {
     /// Whether `cwd`, the directory a run was admitted for, is this project's.
     fn owns(&self, cwd: &str) -> bool;
+
+    /// What the project is called within its home, also after a restart.
+    fn name(&self) -> &str;
 }
 
 /// A project that is a directory. It is recognised by what it is (device and inode), never by its
 /// path: a path can be spelled in many ways and can come to name another directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectoryProject {
+    path: String,
     device: u64,
     inode: u64,
 }
@@ -28,13 +32,17 @@ impl DirectoryProject {
         if !metadata.is_dir() {
             return Err(io::Error::new(io::ErrorKind::NotADirectory, "the project is not a directory"));
         }
-        Ok(Self { device: metadata.dev(), inode: metadata.ino() })
+        Ok(Self { path: path.to_string_lossy().into_owned(), device: metadata.dev(), inode: metadata.ino() })
     }
 }
 
 impl Project for DirectoryProject {
     fn owns(&self, cwd: &str) -> bool {
-        Self::open(Path::new(cwd)).is_ok_and(|other| other == *self)
+        Self::open(Path::new(cwd)).is_ok_and(|other| (other.device, other.inode) == (self.device, self.inode))
+    }
+
+    fn name(&self) -> &str {
+        &self.path
     }
 }
 

@@ -2,16 +2,20 @@
 
 use std::fmt;
 
-use cyberine_run_store::{Cursor, RunSummary, StoreError};
+use cyberine_run_store::{Cursor, Run, RunSummary, StoreError};
 use cyberine_server::{
-    Resource, ResourceContents, ResourceError, ResourcePage, ResourceSet, ResourceTemplate,
+    Resource, ResourceContents, ResourceError, ResourcePage, ResourceSet, ResourceTemplate, ResourceWatch,
 };
 use cyberine_types::{Caller, RunId, Timestamp};
 use futures_util::future::BoxFuture;
 
 use crate::bounded::cut;
-use crate::services::LazyServices;
+use crate::services::{LazyServices, Services};
 use crate::view;
+
+mod watch;
+
+use watch::RunWatch;
 
 const PREFIX: &str = "cyberine://runs/";
 const MIME: &str = "application/json";
@@ -56,11 +60,17 @@ impl RunResources {
         })
     }
 
-    async fn contents(&self, uri: String) -> Result<ResourceContents, ResourceError> {
-        let missing = || ResourceError::NotFound { uri: uri.clone() };
+    /// The run that `uri` names, as it stands.
+    async fn run(&self, uri: &str) -> Result<(&Services, Run), ResourceError> {
+        let missing = || ResourceError::NotFound { uri: uri.to_owned() };
         let id: RunId = uri.strip_prefix(PREFIX).and_then(|id| id.parse().ok()).ok_or_else(missing)?;
         let services = self.services.get().await.map_err(ResourceError::Internal)?;
         let run = services.look(id).await.map_err(ResourceError::Internal)?.ok_or_else(missing)?;
+        Ok((services, run))
+    }
+
+    async fn contents(&self, uri: String) -> Result<ResourceContents, ResourceError> {
+        let (_, run) = self.run(&uri).await?;
         Ok(ResourceContents {
             uri: view::uri(&run),
             mime_type: MIME.to_owned(),
@@ -132,5 +142,21 @@ impl ResourceSet for RunResources {
 
     fn read(&self, _caller: Caller, uri: String) -> BoxFuture<'_, Result<ResourceContents, ResourceError>> {
         Box::pin(self.contents(uri))
+    }
+
+    fn is_watchable(&self) -> bool {
+        true
+    }
+
+    /// Every event of a run is a change, whichever process wrote it.
+    fn watch(
+        &self,
+        _caller: Caller,
+        uri: String,
+    ) -> BoxFuture<'_, Result<Box<dyn ResourceWatch>, ResourceError>> {
+        Box::pin(async move {
+            let (services, run) = self.run(&uri).await?;
+            Ok(Box::new(RunWatch::new(services.clone(), &run)) as Box<dyn ResourceWatch>)
+        })
     }
 }

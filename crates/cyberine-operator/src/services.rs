@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use cyberine_bus::{Bus, Sender};
 use cyberine_orchestrator::Supervisor;
-use cyberine_run_store::{Registry, Run, RunStore, RunSummary, StoreError, Tick};
+use cyberine_presence::Presence;
+use cyberine_run_store::{Idempotency, Registry, Run, RunStore, RunSummary, StoreError, Tick};
 use cyberine_types::RunId;
 use futures_util::future::BoxFuture;
 use tokio::sync::OnceCell;
@@ -25,11 +27,20 @@ pub struct Services {
     pub ticks: Arc<dyn TickSource>,
     /// The project this server works for.
     pub project: Arc<dyn Project>,
+    /// The mailboxes.
+    pub bus: Arc<dyn Bus>,
+    /// Who is there.
+    pub presence: Arc<dyn Presence>,
+    /// What became of calls that carried a key.
+    pub keys: Arc<dyn Idempotency>,
+    /// This server, as the sender of what it publishes.
+    pub sender: Sender,
 }
 
 /// Starts an orchestration with the configuration that holds at the moment.
 pub trait Dispatcher: Send + Sync {
-    /// Puts `prompt` to every provider. Returns once the run is durable and under way.
+    /// Puts `prompt` to every provider, as the run `run`. Returns once the run is durable and under
+    /// way.
     ///
     /// # Errors
     /// A sentence for the caller: why nothing was started, and what to do about it. It must not
@@ -37,7 +48,12 @@ pub trait Dispatcher: Send + Sync {
     ///
     /// # Cancel safety
     /// As [`Supervisor::dispatch`]: dropping the future takes the request back.
-    fn dispatch(&self, prompt: String, requested_by: String) -> BoxFuture<'_, Result<Started, String>>;
+    fn dispatch(
+        &self,
+        run: RunId,
+        prompt: String,
+        requested_by: String,
+    ) -> BoxFuture<'_, Result<Started, String>>;
 }
 
 /// An orchestration that is under way.

@@ -2,17 +2,55 @@
 
 use std::sync::Arc;
 
-use cyberine_server::{Call, CallError, Outcome, Tool, ToolResult, ToolSet};
+use cyberine_run_store::Choice;
+use cyberine_server::{Background, Call, CallError, Outcome, Progress, Tool, ToolResult, ToolSet};
 use cyberine_types::Caller;
 use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
 
+use crate::arguments::{self, Cancel, Decide, Orchestrate, SendMessage, SendToRole, SendToTeam};
+use crate::once::{Draft, Once, Turn};
+use crate::send::Writer;
 use crate::services::LazyServices;
-use crate::{arguments, cancel, catalog, inspect, orchestrate, query};
+use crate::{cancel, catalog, decide, inspect, orchestrate, poll, query, team};
 
 /// The operator tools. The gate that asks for a token goes around them.
 #[derive(Clone)]
 pub struct OperatorTools {
     services: LazyServices,
+}
+
+/// A call that changes something.
+enum Change {
+    Orchestrate(Orchestrate),
+    SendMessage(SendMessage),
+    SendToTeam(SendToTeam),
+    SendToRole(SendToRole),
+    Decide(Choice, Decide),
+    Cancel(Cancel),
+}
+
+impl Change {
+    fn read(tool: &str, arguments: Map<String, Value>) -> Result<Self, String> {
+        Ok(match tool {
+            catalog::ORCHESTRATE => Self::Orchestrate(arguments::read(arguments)?),
+            catalog::SEND_MESSAGE => Self::SendMessage(arguments::read(arguments)?),
+            catalog::SEND_TO_TEAM => Self::SendToTeam(arguments::read(arguments)?),
+            catalog::SEND_TO_ROLE => Self::SendToRole(arguments::read(arguments)?),
+            catalog::APPROVE_RUN => Self::Decide(Choice::Approve, arguments::read(arguments)?),
+            catalog::REJECT_RUN => Self::Decide(Choice::Reject, arguments::read(arguments)?),
+            _ => Self::Cancel(arguments::read(arguments)?),
+        })
+    }
+}
+
+/// What a call brings beside its arguments.
+struct Around {
+    caller: Caller,
+    progress: Progress,
+    background: Background,
+    cancel: CancellationToken,
 }
 
 impl OperatorTools {
@@ -24,20 +62,59 @@ impl OperatorTools {
 
     async fn answer(&self, call: Call) -> Result<ToolResult, String> {
         let Call { name, arguments, caller, progress, background, cancel, .. } = call;
-        let by = caller.attribution();
         match name.as_str() {
-            catalog::ORCHESTRATE => {
-                let arguments = arguments::read(arguments)?;
-                orchestrate::orchestrate(&self.services, arguments, by, progress, &background, &cancel).await
-            }
             catalog::INSPECT_RUN => {
                 let arguments = arguments::read(arguments)?;
                 inspect::inspect(self.services.get().await?, &arguments, progress).await
             }
             catalog::QUERY_RUNS => {
-                query::query(self.services.get().await?, arguments::read(arguments)?).await
+                let arguments = arguments::read(arguments)?;
+                query::query(self.services.get().await?, arguments).await
             }
-            _ => cancel::cancel(self.services.get().await?, &arguments::read(arguments)?, by).await,
+            catalog::POLL_INBOX => {
+                let arguments = arguments::read(arguments)?;
+                poll::poll(self.services.get().await?, arguments).await
+            }
+            catalog::LIST_TEAM => {
+                let arguments = arguments::read(arguments)?;
+                team::list(self.services.get().await?, arguments).await
+            }
+            _ => self.change(&name, arguments, Around { caller, progress, background, cancel }).await,
+        }
+    }
+
+    /// Makes a change; once, where the call carries a key.
+    async fn change(
+        &self,
+        tool: &str,
+        mut arguments: Map<String, Value>,
+        around: Around,
+    ) -> Result<ToolResult, String> {
+        let key = arguments::take_key(&mut arguments)?.map(|key| Once::key(key, tool, &arguments));
+        // Before the key is opened: a call that is put right is another call.
+        let change = Change::read(tool, arguments)?;
+        let once = match Once::begin(self.services.get().await?, &around.caller, key).await? {
+            Turn::Work(once) => once,
+            Turn::Done(first) => return Ok(first),
+        };
+        let result = self.make(change, around, &once.draft).await?;
+        Ok(once.finish(result).await)
+    }
+
+    async fn make(&self, change: Change, around: Around, draft: &Draft) -> Result<ToolResult, String> {
+        let services = self.services.get().await?;
+        let by = around.caller.attribution();
+        match change {
+            Change::Orchestrate(arguments) => {
+                let Around { progress, background, cancel, .. } = around;
+                let asked = orchestrate::Asked { by, progress, background, cancel };
+                orchestrate::orchestrate(&self.services, arguments, asked, draft).await
+            }
+            Change::SendMessage(arguments) => Writer { services, by, draft }.send_message(arguments).await,
+            Change::SendToTeam(arguments) => Writer { services, by, draft }.send_to_team(arguments).await,
+            Change::SendToRole(arguments) => Writer { services, by, draft }.send_to_role(arguments).await,
+            Change::Decide(choice, arguments) => decide::decide(services, arguments, choice, by).await,
+            Change::Cancel(arguments) => cancel::cancel(services, &arguments, by).await,
         }
     }
 }

@@ -1,10 +1,11 @@
 //! How a run is shown: the bounded view of `inspect_run` and the whole one of the resource.
 
 use cyberine_orchestrator::{SCRIPTED_LABEL, is_scripted, labelled};
-use cyberine_run_store::{Candidate, Run, Step, Verdict, Vote};
+use cyberine_run_store::{Awaiting, Candidate, OperatorDecision, Run, Steer, Step, Verdict, Vote};
 use serde_json::{Map, Value, json};
 
 use crate::bounded::{Budget, cut, fit, size};
+use crate::catalog::{APPROVE_RUN, REJECT_RUN};
 
 /// Longest preview, in characters.
 const PREVIEW: usize = 2_000;
@@ -88,6 +89,13 @@ fn frame(run: &Run, budget: Budget, steps: Vec<Value>, truncated: bool) -> Value
     put("enginePid", json!(run.engine_pid));
     put("startedAt", json!(run.started_at));
     put("updatedAt", json!(run.updated_at));
+    put(
+        "awaiting",
+        run.awaiting.as_ref().map_or(Value::Null, |awaiting| show_awaiting(run, awaiting, budget)),
+    );
+    put("decision", run.decision().map_or(Value::Null, |decision| show_decision(decision, budget)));
+    put("decisions", shown(&run.decisions, budget, show_decision));
+    put("steers", shown(&run.steers, budget, show_steer));
     put("steps", Value::Array(steps));
     put("usage", json!(run.usage));
     put("processes", json!(run.processes));
@@ -95,6 +103,43 @@ fn frame(run: &Run, budget: Budget, steps: Vec<Value>, truncated: bool) -> Value
     put("resource", json!(uri(run)));
     put("truncated", if truncated { json!(true) } else { Value::Null });
     Value::Object(view)
+}
+
+/// A list, where it holds something.
+fn shown<T>(all: &[T], budget: Budget, show: impl Fn(&T, Budget) -> Value) -> Value {
+    if all.is_empty() {
+        return Value::Null;
+    }
+    all.iter().take(budget.list).map(|one| show(one, budget)).collect()
+}
+
+/// What a run waits for, and the calls that end the waiting.
+fn show_awaiting(run: &Run, awaiting: &Awaiting, budget: Budget) -> Value {
+    let with = |tool| json!({ "tool": tool, "arguments": { "runId": run.run_id } });
+    json!({
+        "step": cut(&awaiting.step, budget.line),
+        "expiresAt": awaiting.expires_at,
+        "onExpiry": awaiting.on_expiry,
+        "approveWith": with(APPROVE_RUN),
+        "rejectWith": with(REJECT_RUN),
+    })
+}
+
+fn show_decision(decision: &OperatorDecision, budget: Budget) -> Value {
+    json!(OperatorDecision {
+        step_id: decision.step_id.as_deref().map(|step| cut(step, budget.line)),
+        comment: decision.comment.as_deref().map(|comment| cut(comment, budget.preview)),
+        decided_by: cut(&decision.decided_by, budget.line.min(400)),
+        ..decision.clone()
+    })
+}
+
+fn show_steer(steer: &Steer, budget: Budget) -> Value {
+    json!(Steer {
+        from: cut(&steer.from, budget.line.min(400)),
+        text: cut(&steer.text, budget.preview),
+        ..steer.clone()
+    })
 }
 
 fn bounded_step(step: &Step, budget: Budget) -> Value {
@@ -185,6 +230,9 @@ fn show_vote(vote: &Vote, budget: Budget) -> Vote {
 fn exceeds(run: &Run, budget: Budget) -> bool {
     let longer = |text: &str, limit: usize| text.chars().nth(limit).is_some();
     longer(&run.task, budget.preview)
+        || run.steers.len() > budget.list
+        || run.steers.iter().any(|steer| longer(&steer.text, budget.preview))
+        || run.decisions.iter().filter_map(|one| one.comment.as_ref()).any(|one| longer(one, budget.preview))
         || run.steps.iter().any(|step| {
             step.candidates.iter().any(|candidate| longer(&candidate.output, budget.preview.min(PREVIEW)))
                 || step.verdict.as_ref().is_some_and(|verdict| longer(&verdict.rationale, budget.preview))

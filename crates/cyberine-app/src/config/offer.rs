@@ -7,10 +7,10 @@ use cyberine_provider::ProviderConfig;
 use serde::Serialize;
 
 use super::document::{Document, Place, Value};
-use super::{BUDGET, BudgetSection, ConfigError, ConfigSource, RunSection, money};
+use super::{BUDGET, BudgetSection, BusConfig, ConfigError, ConfigSource, PresenceConfig, RunSection, money};
 use crate::environment::TOKEN_VARIABLE;
 
-const SECTIONS: [&str; 4] = ["providers", "orchestrate", BUDGET, "run"];
+const SECTIONS: [&str; 6] = ["providers", "orchestrate", BUDGET, "run", "presence", "bus"];
 
 /// The keys of a provider that its [`Reach`](crate::Reach) tells; the others are told as settings.
 const REACH: [&str; 12] = [
@@ -37,6 +37,8 @@ pub(super) struct Layer {
     pub(super) orchestrate: Option<OrchestrateConfig>,
     pub(super) budget: BudgetSection,
     pub(super) run: RunSection,
+    pub(super) presence: PresenceConfig,
+    pub(super) bus: BusConfig,
 }
 
 /// What a configuration file would put in force, for the eyes of whoever is asked to trust it.
@@ -108,6 +110,8 @@ impl Layer {
             orchestrate: document.section("orchestrate")?,
             budget,
             run: document.section("run")?.unwrap_or_default(),
+            presence: document.section("presence")?.unwrap_or_default(),
+            bus: document.section("bus")?.unwrap_or_default(),
         })
     }
 }

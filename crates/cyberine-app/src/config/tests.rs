@@ -114,6 +114,10 @@ fn every_mistake_is_told_with_file_line_and_column() {
     check("[providers.a]\nkind = \"command\"\ncommand = []\n", ":3:1: `command` of provider `a`");
     check(&LOCAL.replace("local", "\"a b\""), ":1:12: `a b` cannot be a provider's name");
     check("[providers.a\n", ":1:13: ");
+    check("[presence]\ntaem = \"red\"\n", ":2:1: unknown key `taem` in [presence]; did you mean `team`?");
+    check("[presence]\nteam = \" \"\n", ":2:8: [presence]: a name must not be empty");
+    check("[bus]\nbackend = \"nats\"\n", ":2:11: [bus]: there is no bus backend `nats` in this version");
+    check("[bus]\nretention_days = 0\n", ":2:18: [bus]: invalid value");
 }
 
 #[test]
@@ -291,4 +295,22 @@ fn a_project_file_that_others_can_write_is_refused_even_where_it_is_trusted() {
     let fault = place.fault();
     assert!(fault.contains("can be written by others (mode 0660); run `chmod go-w"), "{fault}");
     assert!(place.root.path().exists());
+}
+
+#[test]
+fn a_project_says_who_its_server_is_key_by_key_and_only_once_trusted() {
+    let place = place();
+    place.home("[presence]\nteam = \"red\"\nname = \"me\"\n[bus]\nbackend = \"none\"\nretention_days = 7\n");
+    place.project("[presence]\nteam = \"blue\"\nrole = \"reviewer\"\n[bus]\nbackend = \"file\"\n");
+    let said = |config: &Config| {
+        let PresenceConfig { team, role, name } = config.presence.clone();
+        [team, role, name].map(|label| label.map(String::from))
+    };
+    let some = |text: &str| Some(text.to_owned());
+    assert_eq!(said(&place.load()), [some("red"), None, some("me")]);
+    assert_eq!(place.load().bus.backend, Some(BusBackend::None));
+    let config = place.trust().load();
+    assert_eq!(said(&config), [some("blue"), some("reviewer"), some("me")]);
+    assert_eq!(config.bus.backend, Some(BusBackend::File));
+    assert_eq!(config.bus.retention_days.map(std::num::NonZeroU32::get), Some(7));
 }

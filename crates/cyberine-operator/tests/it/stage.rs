@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cyberine_bus::{Channel, NoBus, Sender};
+use cyberine_bus::{Bus, Channel, MemoryBus, Sender};
 use cyberine_operator::{
     DirectoryProject, Dispatcher, LazyServices, OperatorTools, RunResources, Services, Started, TickFeed,
     TickSource,
@@ -14,6 +14,7 @@ use cyberine_orchestrator::{
     DispatchRequest, Engine, InProcessLauncher, NoProcesses, OrchestrateConfig, Supervisor, Team, TickSink,
     plan,
 };
+use cyberine_presence::MemoryPresence;
 use cyberine_provider::{
     Capabilities, Provider, ProviderConfig, ProviderInfo, StopReason, Turn, TurnError, TurnEvent,
 };
@@ -98,10 +99,15 @@ struct Desk {
 }
 
 impl Dispatcher for Desk {
-    fn dispatch(&self, prompt: String, requested_by: String) -> BoxFuture<'_, Result<Started, String>> {
+    fn dispatch(
+        &self,
+        run: RunId,
+        prompt: String,
+        requested_by: String,
+    ) -> BoxFuture<'_, Result<Started, String>> {
         Box::pin(async move {
             let request = DispatchRequest {
-                run: RunId::random(),
+                run,
                 prompt,
                 cwd: self.cwd.clone(),
                 requested_by,
@@ -121,6 +127,10 @@ pub(crate) struct Stage {
     pub(crate) tools: OperatorTools,
     pub(crate) resources: RunResources,
     pub(crate) store: MemoryRunStore,
+    pub(crate) bus: Arc<dyn Bus>,
+    pub(crate) presence: MemoryPresence,
+    /// The server's own.
+    pub(crate) instance: InstanceId,
     pub(crate) opened: Arc<AtomicUsize>,
     pub(crate) gate: watch::Sender<bool>,
     pub(crate) tasks: TaskTracker,
@@ -136,6 +146,13 @@ pub(crate) struct Stage {
 impl Stage {
     /// Providers that say `answers`, by name; they wait until the gate is opened.
     pub(crate) fn new(answers: &[(&str, &str)], billing: Billing) -> Self {
+        Self::on(Arc::new(MemoryBus::new(Arc::new(SystemClock))), answers, billing)
+    }
+
+    /// The same on another bus.
+    pub(crate) fn on(bus: Arc<dyn Bus>, answers: &[(&str, &str)], billing: Billing) -> Self {
+        let instance = InstanceId::random();
+        let presence = MemoryPresence::new(Arc::new(SystemClock), instance);
         let home = tempfile::tempdir().unwrap();
         let cwd = home.path().canonicalize().unwrap().to_str().unwrap().to_owned();
         let store = MemoryRunStore::new(Arc::new(SystemClock));
@@ -146,7 +163,7 @@ impl Stage {
             store: Arc::new(store.clone()),
             reaper: Arc::new(NoProcesses),
             ticks: Arc::new(ticks.clone()),
-            bus: Arc::new(NoBus),
+            bus: Arc::clone(&bus),
             sender: Sender::new(&Principal::local("test"), Channel::Run, InstanceId::random()),
         };
         let launcher = InProcessLauncher::new(engine, move |_| team.clone());
@@ -167,6 +184,10 @@ impl Stage {
             dispatcher: Arc::new(desk),
             ticks: Arc::new(ticks),
             project: Arc::new(DirectoryProject::open(home.path()).unwrap()),
+            bus: Arc::clone(&bus),
+            presence: Arc::new(presence.clone()),
+            keys: Arc::new(store.clone()),
+            sender: Sender::new(&Principal::local("me"), Channel::Mcp, instance),
         };
         let count = Arc::clone(&opened);
         let lazy = LazyServices::new(move || {
@@ -177,6 +198,9 @@ impl Stage {
             tools: OperatorTools::new(lazy.clone()),
             resources: RunResources::new(lazy),
             store,
+            bus,
+            presence,
+            instance,
             opened,
             gate,
             tasks: TaskTracker::new(),

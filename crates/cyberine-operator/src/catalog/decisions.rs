@@ -1,0 +1,49 @@
+//! Deciding on runs.
+
+use cyberine_server::Tool;
+use serde_json::json;
+
+use super::{APPROVE_RUN, REJECT_RUN, SETTLES, keyed_input, output, run_id, text};
+use crate::arguments::MAX_COMMENT;
+
+pub(super) fn approve_run() -> Tool {
+    decision(
+        APPROVE_RUN,
+        "Approve run",
+        "Records an approval of a run of this project, or of one of its steps. A run that waits for \
+         it goes on. Ask the user first. The first decision stands.",
+    )
+}
+
+pub(super) fn reject_run() -> Tool {
+    decision(
+        REJECT_RUN,
+        "Reject run",
+        "Records a rejection of a run of this project, or of one of its steps. A run that waits for \
+         a decision ends. Ask the user first.",
+    )
+}
+
+fn decision(name: &'static str, title: &'static str, description: &str) -> Tool {
+    Tool {
+        name,
+        title,
+        description: description.to_owned(),
+        input_schema: keyed_input(
+            json!({
+                "runId": run_id(),
+                "stepId": { "type": "string", "description": "Omit for the whole run." },
+                "comment": { "type": "string", "maxLength": MAX_COMMENT },
+            }),
+            &["runId"],
+        ),
+        output_schema: output(
+            json!({
+                "decision": { "enum": ["approve", "reject"] }, "runId": text(), "stepId": text(),
+                "comment": text(), "decidedBy": text(), "decidedAt": text(),
+            }),
+            &["decision", "runId", "decidedBy", "decidedAt"],
+        ),
+        annotations: SETTLES,
+    }
+}
