@@ -13,6 +13,7 @@ use crate::claim::Claim;
 use crate::event::{ProcessCount, RunEvent, RunState, Verdict, VerdictOutcome};
 use crate::port::{Idempotency, Ledger, NewRun, Registry, Reserve, RunStore};
 
+mod decisions;
 mod keys;
 mod lifecycle;
 mod listing;
@@ -59,6 +60,10 @@ fn checks<S: RunStore + Registry + Ledger + Idempotency>() -> Vec<for<'a> fn(&'a
         |subject| Box::pin(money::a_refused_run_leaves_nothing(subject)),
         |subject| Box::pin(money::each_day_has_a_cap_of_its_own(subject)),
         |subject| Box::pin(money::unknown_metered_cost_is_charged_in_full(subject)),
+        |subject| Box::pin(decisions::the_first_decision_on_a_target_stands(subject)),
+        |subject| Box::pin(decisions::a_run_that_is_over_can_be_decided_on(subject)),
+        |subject| Box::pin(decisions::a_run_that_waits_can_be_stopped_and_its_answers_stay(subject)),
+        |subject| Box::pin(decisions::a_run_that_waits_goes_on(subject)),
         |subject| Box::pin(keys::the_first_draft_and_the_first_result_of_a_key_stand(subject)),
         |subject| Box::pin(keys::a_key_that_was_given_for_something_else_is_a_conflict(subject)),
         |subject| Box::pin(keys::a_key_of_another_scope_is_another_key(subject)),

@@ -34,10 +34,18 @@ pub(super) async fn an_id_is_admitted_once<S: RunStore + Registry + Ledger>(subj
     let claim = subject.store.admit(new.clone(), reserve).await.expect("the first is admitted");
     let again = subject.other.admit(new.clone(), reserve).await;
     assert!(matches!(again, Err(StoreError::AlreadyAdmitted { run }) if run == new.id), "{again:?}");
+    // Who repeats a dispatch finds its run also on a day that has no room for another.
+    let full = Reserve { daily_cap: Some(Usd::ZERO), ..reserve };
+    let again = subject.other.admit(new.clone(), full).await;
+    assert!(matches!(again, Err(StoreError::AlreadyAdmitted { run }) if run == new.id), "{again:?}");
     subject.append(&claim, vec![RunEvent::Started { pid: 1 }]).await;
     let held =
         subject.store.day(cyberine_types::Clock::now(&*subject.clock).day()).await.expect("it adds up");
     assert_eq!(held.reserved, Usd::from_dollars(1.0));
+    subject.append(&claim, vec![settled(RunState::Done)]).await;
+    drop(claim);
+    let again = subject.other.admit(new.clone(), reserve).await;
+    assert!(matches!(again, Err(StoreError::AlreadyAdmitted { run }) if run == new.id), "{again:?}");
 }
 
 pub(super) async fn events_are_numbered_without_holes_and_fold_to_the_run<S: RunStore + Registry + Ledger>(

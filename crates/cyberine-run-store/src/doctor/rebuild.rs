@@ -83,12 +83,12 @@ fn rebuild_home(inner: &Inner, also: &[PathBuf]) -> Result<Rebuilt, StoreError> 
 
 /// What is missing where a log breaks off.
 fn left_out(Broken { line, rest, .. }: Broken) -> String {
-    let after = match rest {
-        0 => String::new(),
-        1 => " and the line after it".to_owned(),
-        _ => format!(" and the {rest} lines after it"),
+    let left = match rest {
+        0 => "it was left out".to_owned(),
+        1 => "it and the line after it were left out".to_owned(),
+        _ => format!("it and the {rest} lines after it were left out"),
     };
-    format!("line {line} of `events.jsonl` is damaged or out of order, and it{after} was left out")
+    format!("line {line} of `events.jsonl` is damaged or out of order, and {left}")
 }
 
 fn collect(path: &str, found: &mut Vec<Found>, skipped: &mut Vec<String>) -> Result<(), StoreError> {

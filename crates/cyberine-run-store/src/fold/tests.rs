@@ -1,9 +1,9 @@
-use cyberine_types::{Billing, CostBasis, Timestamp, Usd};
+use cyberine_types::{Billing, CostBasis, MessageId, Timestamp, Usd};
 use serde_json::json;
 
 use super::*;
 use crate::charge::charge;
-use crate::event::ProcessCount;
+use crate::event::{Choice, OperatorDecision, ProcessCount};
 
 const DOLLAR: Usd = Usd::from_micros(1_000_000);
 
@@ -223,6 +223,134 @@ fn a_run_is_charged_what_its_metered_use_cost() {
         assert_eq!(charge(&run), Usd::from_dollars(expected), "{billing:?} {ending:?}");
     }
     assert_eq!(charge(&folded(vec![]).unwrap()), Usd::ZERO);
+}
+
+fn waits(step: &str) -> RunEvent {
+    let (step, expires_at) = (step.to_owned(), Timestamp::from_unix_ms(90_000));
+    RunEvent::ApprovalRequested { step, expires_at, on_expiry: Choice::Approve }
+}
+
+fn resumed() -> RunEvent {
+    RunEvent::Resumed { by: "human u".to_owned() }
+}
+
+fn decided(decision: Choice, step: Option<&str>) -> RunEvent {
+    let decision = OperatorDecision {
+        decision,
+        run_id: RunId::random(),
+        step_id: step.map(str::to_owned),
+        comment: None,
+        decided_by: "human u".to_owned(),
+        decided_at: Timestamp::from_unix_ms(1),
+    };
+    RunEvent::Decided { decision }
+}
+
+fn steered() -> RunEvent {
+    let (message, from, text) = (MessageId::random(), "mcp a@1".to_owned(), "mind\u{1b} the gap".to_owned());
+    RunEvent::Steered { message, from, text }
+}
+
+/// Every kind of event that can reach a run whose step has begun, and is not its end.
+fn others() -> Vec<RunEvent> {
+    vec![
+        RunEvent::StepStarted { step: "t".to_owned(), name: "Next".to_owned() },
+        asked("b", Billing::Free),
+        done("a", "Rhine", Usage::default()),
+        failed("a", "auth"),
+        judge_asked("j", Billing::Free),
+        judge_replied("j", None, Usage::default()),
+        RunEvent::Judged { step: "s".to_owned(), verdict: verdict("consensus", VerdictOutcome::Tie, None) },
+        waits("s"),
+    ]
+}
+
+#[test]
+fn while_a_run_waits_nothing_begins_ends_or_is_judged() {
+    let before = vec![RunEvent::Started { pid: 1 }, step(), asked("a", Billing::Free), waits("s")];
+    let run = folded(before.clone()).unwrap();
+    assert_eq!(run.state, RunState::Suspended);
+    let awaiting = run.awaiting.unwrap();
+    assert_eq!((awaiting.step.as_str(), awaiting.on_expiry), ("s", Choice::Approve));
+    for event in others() {
+        let bodies = [before.clone(), vec![event.clone()]].concat();
+        assert_eq!(folded(bodies), Err(FoldError::Suspended), "{event:?}");
+    }
+    let stop = RunEvent::CancelRequested { by: "cli".to_owned(), reason: None };
+    for event in
+        [stop, steered(), decided(Choice::Reject, None), RunEvent::ControlIgnored { detail: String::new() }]
+    {
+        let run = folded([before.clone(), vec![event.clone()]].concat()).unwrap();
+        assert_eq!((run.state, run.awaiting.is_some()), (RunState::Suspended, true), "{event:?}");
+    }
+}
+
+#[test]
+fn a_run_stops_waiting_when_it_goes_on_begins_anew_or_ends() {
+    let before = vec![RunEvent::Started { pid: 1 }, step(), waits("s")];
+    for (event, state) in [
+        (resumed(), RunState::Running),
+        (RunEvent::Started { pid: 2 }, RunState::Running),
+        (settled(RunState::Cancelled, None), RunState::Cancelled),
+        (settled(RunState::Error, Some("interrupted")), RunState::Error),
+    ] {
+        let run = folded([before.clone(), vec![event.clone()]].concat()).unwrap();
+        assert_eq!((run.state, run.awaiting), (state, None), "{event:?}");
+    }
+    let again = [before.clone(), vec![resumed(), waits("s"), resumed(), asked("a", Billing::Free)]].concat();
+    assert_eq!(folded(again).unwrap().state, RunState::Running);
+}
+
+#[test]
+fn going_on_and_deciding_need_something_to_go_on_with_and_to_decide() {
+    let unknown = |id: &str| Err(FoldError::Unknown { what: "step", id: id.to_owned() });
+    let duplicate = |id: &str| Err(FoldError::Duplicate { what: "decision", id: id.to_owned() });
+    let over = settled(RunState::Done, None);
+    for (bodies, expected) in [
+        (vec![resumed()], Err(FoldError::NotSuspended)),
+        (vec![step(), waits("s"), resumed(), resumed()], Err(FoldError::NotSuspended)),
+        (vec![waits("s")], unknown("s")),
+        (vec![decided(Choice::Approve, Some("s"))], unknown("s")),
+        (vec![decided(Choice::Approve, None), decided(Choice::Reject, None)], duplicate("the run")),
+        (
+            vec![
+                step(),
+                decided(Choice::Approve, Some("s")),
+                over.clone(),
+                decided(Choice::Reject, Some("s")),
+            ],
+            duplicate("s"),
+        ),
+        (vec![over.clone(), resumed()], Err(FoldError::Over)),
+        (vec![over.clone(), waits("s")], Err(FoldError::Over)),
+        (vec![over.clone(), steered()], Err(FoldError::Over)),
+        (vec![over.clone(), decided(Choice::Approve, None), over.clone()], Err(FoldError::Over)),
+    ] {
+        assert_eq!(folded(bodies.clone()), expected, "{bodies:?}");
+    }
+}
+
+#[test]
+fn a_decision_after_the_end_changes_what_is_known_and_not_how_the_run_stands() {
+    let before = vec![step(), asked("a", Billing::Metered), settled(RunState::Error, Some("interrupted"))];
+    let end = folded(before.clone()).unwrap();
+    let bodies = [before, vec![decided(Choice::Reject, None), decided(Choice::Approve, Some("s"))]].concat();
+    let run = folded(bodies).unwrap();
+    assert_eq!((run.state, &run.detail, &run.reason), (end.state, &end.detail, &end.reason));
+    assert_eq!((charge(&run), run.usage, &run.steps), (charge(&end), end.usage, &end.steps));
+    assert!(run.updated_at > end.updated_at);
+    assert_eq!(
+        run.decisions.iter().map(|known| known.decision).collect::<Vec<_>>(),
+        [Choice::Reject, Choice::Approve]
+    );
+    assert_eq!(run.decision().map(|known| known.decision), Some(Choice::Reject), "that on the whole run");
+}
+
+#[test]
+fn guidance_is_kept_in_its_order_and_as_it_came() {
+    let run = folded(vec![steered(), step(), steered()]).unwrap();
+    let texts: Vec<_> = run.steers.iter().map(|steer| (steer.text.as_str(), steer.at.unix_ms())).collect();
+    assert_eq!(texts, [("mind\u{1b} the gap", 2_000), ("mind\u{1b} the gap", 4_000)]);
 }
 
 fn judge_asked(judge: &str, billing: Billing) -> RunEvent {

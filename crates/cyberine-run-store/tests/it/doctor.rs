@@ -1,7 +1,7 @@
 //! The doctor finds what is out of order, repairs what follows from the events, and rebuilds.
 
 use cyberine_run_store::doctor::{FindingKind, check, rebuild};
-use cyberine_run_store::{Ledger as _, Registry as _, RunStore as _, StoreError};
+use cyberine_run_store::{Ledger as _, Registry as _, RunEvent, RunStore as _, StoreError, StoreErrorKind};
 use cyberine_types::{Clock as _, RunId, Usd};
 
 use crate::support::{Place, block_on, dollar, interrupted};
@@ -190,6 +190,92 @@ fn one_entry_that_is_no_run_is_named_and_the_runs_beside_it_are_rebuilt() {
         for id in [garbled, empty] {
             assert!(events(id).exists(), "what may be all that is left of a run is not removed");
         }
+    });
+}
+
+#[test]
+fn a_log_that_breaks_off_in_the_middle_is_named_with_what_was_left_out() {
+    let place = Place::new();
+    block_on(async {
+        let (cut, torn) = (ended(&place, "cut").await, ended(&place, "torn").await);
+        let store = place.store();
+        let claim = store.admit(place.run("long"), dollar()).await.unwrap();
+        let long = claim.run();
+        for n in 0..4 {
+            store.append(&claim, vec![RunEvent::ControlIgnored { detail: n.to_string() }]).await.unwrap();
+        }
+        drop((claim, store));
+        lose_database(&place);
+        let edit = |id: RunId, edit: &dyn Fn(&mut Vec<String>)| {
+            let path = place.run_dir(id).join("events.jsonl");
+            let text = std::fs::read_to_string(&path).unwrap();
+            let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
+            edit(&mut lines);
+            std::fs::write(path, lines.concat()).unwrap();
+        };
+        edit(long, &|lines| lines[2] = "{\"seq\":3\n".to_owned());
+        edit(cut, &|lines| lines[1] = lines[1].replace("\"seq\":2", "\"seq\":3"));
+        edit(torn, &|lines| lines[1] = lines[1].trim_end().to_owned());
+        let store = place.store();
+        let mut skipped = rebuild(&store, Vec::new()).await.unwrap().skipped;
+        skipped.sort_by_key(|line| line.contains(&long.to_string()));
+        assert_eq!(skipped.len(), 2, "a torn end is what a kill leaves: {skipped:?}");
+        let parts = [
+            (&skipped[0], cut, ["line 2 of", "and it was left out", "up to event 1"]),
+            (
+                &skipped[1],
+                long,
+                ["line 3 of", "and it and the 2 lines after it were left out", "up to event 2"],
+            ),
+        ];
+        for (line, id, parts) in parts {
+            assert!(line.contains(&id.to_string()), "{line}");
+            for part in parts {
+                assert!(line.contains(part), "{part:?} in {line}");
+            }
+        }
+        assert_eq!(store.load(long).await.unwrap().unwrap().next_seq, 3);
+        assert_eq!(store.unsettled().await.unwrap().len(), 3);
+    });
+}
+
+#[test]
+fn a_damaged_database_is_told_from_a_wrong_home() {
+    let place = Place::new();
+    block_on(async {
+        for n in 0..40 {
+            ended(&place, &format!("{n} {}", "filler ".repeat(300))).await;
+        }
+        let path = place.home().join("state.db");
+        rusqlite::Connection::open(&path).unwrap().execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+        let mut bytes = std::fs::read(&path).unwrap();
+        let middle = bytes.len() / 4096 / 4 * 4096;
+        let end = bytes.len() - 4096;
+        bytes[middle..end].fill(0x5a);
+        std::fs::write(&path, bytes).unwrap();
+        let store = place.store();
+        let searches =
+            [store.query("filler".to_owned(), 200).await.err(), store.query("x".to_owned(), 9).await.err()];
+        let refused: Vec<_> = searches.into_iter().flatten().collect();
+        assert!(!refused.is_empty(), "the damage was met");
+        for error in refused {
+            assert_eq!(
+                (error.code(), error.kind()),
+                ("database_damaged", StoreErrorKind::Damaged),
+                "{error}"
+            );
+        }
+        match check(&place.store()).await {
+            Ok(report) => {
+                let found = report.findings.iter().any(|finding| finding.kind == FindingKind::Database);
+                assert!(found && !report.is_clean(), "{report:?}");
+            }
+            Err(error) => assert_eq!(error.code(), "database_damaged", "{error}"),
+        }
+        let refused = rebuild(&place.store(), Vec::new()).await.unwrap_err();
+        assert!(["database_damaged", "database_exists"].contains(&refused.code()), "{refused}");
+        lose_database(&place);
+        assert_eq!(rebuild(&place.store(), Vec::new()).await.unwrap().runs, 40);
     });
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cyberine_run_store::{
-    CancelOutcome, Claim, DayTotals, Ledger, MemoryRunStore, ProcessCount, Reserve, RunEvent, RunState,
-    RunStore, StoreError,
+    CancelOutcome, Choice, Claim, DayTotals, DecideOutcome, Ledger, MemoryRunStore, ProcessCount, Reserve,
+    RunEvent, RunState, RunStore, StoreError, Wish,
 };
 use cyberine_types::{Billing, Clock as _, CostBasis, RunId, Usage, Usd};
 use proptest::prelude::*;
@@ -21,6 +21,9 @@ enum Op {
     Abandon { run: usize },
     Adopt { run: usize },
     Cancel { run: usize },
+    Wait { run: usize },
+    Resume { run: usize },
+    Decide { run: usize, step: Option<u32>, choice: Choice },
 }
 
 /// What the model knows of one run.
@@ -34,6 +37,8 @@ struct Known {
     last: u64,
     cancelled: bool,
     settled: bool,
+    waits: bool,
+    decided: BTreeMap<Option<u32>, Choice>,
     claim: Option<Claim>,
 }
 
@@ -45,7 +50,11 @@ fn op() -> impl Strategy<Value = Op> {
         2 => run.clone().prop_map(|run| Op::Settle { run }),
         1 => run.clone().prop_map(|run| Op::Abandon { run }),
         2 => run.clone().prop_map(|run| Op::Adopt { run }),
-        1 => run.prop_map(|run| Op::Cancel { run }),
+        1 => run.clone().prop_map(|run| Op::Cancel { run }),
+        2 => run.clone().prop_map(|run| Op::Wait { run }),
+        2 => run.clone().prop_map(|run| Op::Resume { run }),
+        3 => (run, prop::option::of(0..2_u32), prop_oneof![Just(Choice::Approve), Just(Choice::Reject)])
+            .prop_map(|(run, step, choice)| Op::Decide { run, step, choice }),
     ]
 }
 
@@ -103,7 +112,10 @@ impl<S: RunStore + Ledger> Model<'_, S> {
             | Op::Settle { run }
             | Op::Abandon { run }
             | Op::Adopt { run }
-            | Op::Cancel { run } => *run,
+            | Op::Cancel { run }
+            | Op::Wait { run }
+            | Op::Resume { run }
+            | Op::Decide { run, .. } => *run,
         };
         let store = &self.handles[turn % 2];
         let Some((id, run)) = self.runs.get_mut(index) else { return };
@@ -112,7 +124,7 @@ impl<S: RunStore + Ledger> Model<'_, S> {
             Op::Spend { cents, .. } => {
                 let events = spend(run, *cents);
                 let count = events.len() as u64;
-                if append(store, run, events).await {
+                if append(store, run, events, !run.waits).await {
                     run.last += count;
                     run.asked += 1;
                     run.spent += cents.unwrap_or(0);
@@ -120,11 +132,27 @@ impl<S: RunStore + Ledger> Model<'_, S> {
                 }
             }
             Op::Settle { .. } => {
-                if append(store, run, vec![settled(RunState::Done)]).await {
+                if append(store, run, vec![settled(RunState::Done)], true).await {
                     run.last += 1;
-                    run.settled = true;
+                    (run.settled, run.waits) = (true, false);
                 }
             }
+            Op::Wait { .. } => {
+                let (step, expires_at) = ("s".to_owned(), self.place.clock.now());
+                let event = RunEvent::ApprovalRequested { step, expires_at, on_expiry: Choice::Reject };
+                if append(store, run, vec![event], run.asked > 0 && !run.waits).await {
+                    run.last += 1;
+                    run.waits = true;
+                }
+            }
+            Op::Resume { .. } => {
+                let event = RunEvent::Resumed { by: "model".to_owned() };
+                if append(store, run, vec![event], run.waits).await {
+                    run.last += 1;
+                    run.waits = false;
+                }
+            }
+            Op::Decide { step, choice, .. } => decide(store, *id, run, *step, *choice).await,
             Op::Abandon { .. } => run.claim = None,
             Op::Adopt { .. } => {
                 let adopted = store.adopt(*id).await.unwrap();
@@ -166,6 +194,8 @@ impl<S: RunStore + Ledger> Model<'_, S> {
                     last: 1,
                     cancelled: false,
                     settled: false,
+                    waits: false,
+                    decided: BTreeMap::new(),
                     claim: Some(claim),
                 };
                 self.runs.push((id, known));
@@ -189,6 +219,11 @@ impl<S: RunStore + Ledger> Model<'_, S> {
                 let run = store.load(*id).await.unwrap().unwrap();
                 assert_eq!(run.next_seq - 1, known.last);
                 assert_eq!(run.state.is_terminal(), known.settled);
+                assert_eq!(
+                    (run.state == RunState::Suspended, run.awaiting.is_some()),
+                    (known.waits, known.waits)
+                );
+                assert_eq!(run.decisions.len(), known.decided.len());
             }
         }
     }
@@ -199,7 +234,7 @@ impl<S: RunStore + Ledger> Model<'_, S> {
                 run.claim = None;
                 let claim = self.handles[0].adopt(*id).await.unwrap().unwrap();
                 self.handles[1].append(&claim, vec![settled(RunState::Error)]).await.unwrap();
-                (run.settled, run.last) = (true, run.last + 1);
+                (run.settled, run.waits, run.last) = (true, false, run.last + 1);
             }
         }
         assert_eq!(self.totals().reserved, Usd::ZERO);
@@ -207,13 +242,36 @@ impl<S: RunStore + Ledger> Model<'_, S> {
     }
 }
 
-/// Whether the append went through; it does exactly where the claim is held and the run is open.
-async fn append(store: &impl RunStore, run: &Known, events: Vec<RunEvent>) -> bool {
+/// Step 0 is `s`, once it has begun; there is never a step 1.
+async fn decide(store: &impl RunStore, id: RunId, run: &mut Known, step: Option<u32>, choice: Choice) {
+    let step_id = step.map(|step| if step == 0 { "s" } else { "t" }.to_owned());
+    let wish = Wish { choice, step: step_id, comment: None, by: "model".to_owned() };
+    let outcome = store.decide(id, wish).await.unwrap();
+    let there = step.is_none_or(|step| step == 0 && run.asked > 0);
+    match (there, run.decided.get(&step), outcome) {
+        (false, None, DecideOutcome::UnknownStep { .. }) => {}
+        (true, Some(stands), DecideOutcome::Standing(found)) => assert_eq!(found.decision, *stands),
+        (true, None, DecideOutcome::Recorded(found)) => {
+            assert_eq!(found.decision, choice);
+            run.decided.insert(step, choice);
+            run.last += 1;
+        }
+        other => unreachable!("{other:?}"),
+    }
+}
+
+/// Whether the append went through; it does exactly where the claim is held, the run is open and
+/// the events fit.
+async fn append(store: &impl RunStore, run: &Known, events: Vec<RunEvent>, fits: bool) -> bool {
     let Some(claim) = &run.claim else { return false };
     match store.append(claim, events).await {
         Ok(_) => {
-            assert!(!run.settled);
+            assert!(!run.settled && fits);
             true
+        }
+        Err(StoreError::EventRefused { .. }) => {
+            assert!(!run.settled && !fits);
+            false
         }
         Err(StoreError::Fenced { .. }) => {
             assert!(run.settled);
