@@ -24,8 +24,8 @@ impl Host {
 
     /// Whether the two count their uptime alike: one boot, one namespace of clocks.
     pub(crate) fn shares_clock(&self, other: &Self) -> bool {
-        let clock = |host: &Self| host.boot_id.rsplit_once('/').map(|(clock, _)| clock.to_owned());
-        clock(self).is_some_and(|mine| Some(mine) == clock(other))
+        let own = self.boot_id.rsplit_once('/');
+        own.is_some_and(|(own, _)| other.boot_id.rsplit_once('/').is_some_and(|(clock, _)| clock == own))
     }
 
     /// Whether the two see the same processes.

@@ -9,7 +9,7 @@ use anyhow::Result;
 use crate::proc;
 
 /// The measuring programs: crate and example. Each prints its table.
-const PARTS: &[(&str, &str)] = &[("cyberine-bus", "bus_bench")];
+const PARTS: &[(&str, &str)] = &[("cyberine-bus", "bus_bench"), ("cyberine-presence", "roster_bench")];
 
 const BUILD: Duration = Duration::from_secs(1500);
 const MEASURE: Duration = Duration::from_secs(600);

@@ -26,11 +26,10 @@ impl PrivateDir {
     ///
     /// As [`PrivateDir::read`].
     pub fn read_dated(&self, name: &str, max_bytes: usize) -> Result<Option<Dated>, FsError> {
-        let Some(file) = self.open_to_read(name)? else { return Ok(None) };
-        let failed = |error| FsError::of("read", self.path().join(name), error);
-        let metadata = file.metadata().map_err(failed)?;
-        let modified = metadata.modified().map_err(failed)?;
-        let bytes = self.read_whole(name, &file, max_bytes)?;
+        let Some((file, metadata)) = self.open_and_check(name)? else { return Ok(None) };
+        let modified =
+            metadata.modified().map_err(|error| FsError::of("read", self.path().join(name), error))?;
+        let bytes = self.read_whole(name, &file, &metadata, max_bytes)?;
         Ok(Some(Dated { bytes, identity: Identity::of(&metadata), modified }))
     }
 

@@ -1,6 +1,6 @@
 //! Files of a private directory: read, replaced whole, appended to.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
@@ -15,7 +15,8 @@ use crate::FsError;
 
 /// How files of ours are opened: never through a link, never waiting for the other end of a FIFO,
 /// never becoming a terminal of ours, never inherited.
-pub(super) const SAFE: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+pub(super) const SAFE: OFlags =
+    OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 const OWNER_ONLY: Mode = Mode::RUSR.union(Mode::WUSR);
 const TEMP_PREFIX: &str = ".tmp-";
 
@@ -65,8 +66,8 @@ impl PrivateDir {
     ///
     /// Refuses anything but a regular file of ours with one name and at most `max_bytes` bytes.
     pub fn read(&self, name: &str, max_bytes: usize) -> Result<Option<Vec<u8>>, FsError> {
-        let Some(file) = self.open_to_read(name)? else { return Ok(None) };
-        self.read_whole(name, &file, max_bytes).map(Some)
+        let Some((file, metadata)) = self.open_and_check(name)? else { return Ok(None) };
+        self.read_whole(name, &file, &metadata, max_bytes).map(Some)
     }
 
     /// Reads as [`PrivateDir::read`] does and refuses, too, a file that other users may write:
@@ -76,11 +77,9 @@ impl PrivateDir {
     ///
     /// As [`PrivateDir::read`], and [`FsError::SharedWrite`].
     pub fn read_unshared(&self, name: &str, max_bytes: usize) -> Result<Option<Vec<u8>>, FsError> {
-        let Some(file) = self.open_to_read(name)? else { return Ok(None) };
-        let path = self.path().join(name);
-        let metadata = file.metadata().map_err(|error| FsError::of("read", &path, error))?;
-        check_unshared(&path, &metadata)?;
-        self.read_whole(name, &file, max_bytes).map(Some)
+        let Some((file, metadata)) = self.open_and_check(name)? else { return Ok(None) };
+        check_unshared(&self.path().join(name), &metadata)?;
+        self.read_whole(name, &file, &metadata, max_bytes).map(Some)
     }
 
     /// Reads at most `max_bytes` bytes of the file `name` from `offset` on, for following a file
@@ -266,12 +265,16 @@ impl PrivateDir {
     }
 
     pub(crate) fn open_to_read(&self, name: &str) -> Result<Option<File>, FsError> {
+        Ok(self.open_and_check(name)?.map(|(file, _)| file))
+    }
+
+    pub(super) fn open_and_check(&self, name: &str) -> Result<Option<(File, Metadata)>, FsError> {
         let path = self.checked(name)?;
         match rustix::fs::openat(self.handle(), name, SAFE | OFlags::RDONLY, Mode::empty()) {
             Ok(fd) => {
                 let file = File::from(fd);
-                check_file(&path, &file)?;
-                Ok(Some(file))
+                let metadata = check_file(&path, &file)?;
+                Ok(Some((file, metadata)))
             }
             Err(Errno::NOENT) => Ok(None),
             Err(errno) => Err(not_opened(path.as_path(), errno)),
@@ -312,13 +315,21 @@ impl PrivateDir {
         Err(FsError::of("create", path, Errno::EXIST))
     }
 
-    pub(super) fn read_whole(&self, name: &str, file: &File, max_bytes: usize) -> Result<Vec<u8>, FsError> {
-        let path = self.path().join(name);
-        let mut bytes = Vec::new();
+    pub(super) fn read_whole(
+        &self,
+        name: &str,
+        file: &File,
+        metadata: &Metadata,
+        max_bytes: usize,
+    ) -> Result<Vec<u8>, FsError> {
+        // Room for all of it and a little more: then one read takes it, and one finds its end.
+        let size = usize::try_from(metadata.len()).unwrap_or(usize::MAX).min(max_bytes);
+        let mut bytes = Vec::with_capacity(size.saturating_add(64));
         let limit = (max_bytes as u64).saturating_add(1);
-        file.take(limit).read_to_end(&mut bytes).map_err(|error| FsError::of("read", &path, error))?;
+        let path = || self.path().join(name);
+        file.take(limit).read_to_end(&mut bytes).map_err(|error| FsError::of("read", path(), error))?;
         if bytes.len() > max_bytes {
-            return Err(FsError::TooLarge { path, limit: max_bytes });
+            return Err(FsError::TooLarge { path: path(), limit: max_bytes });
         }
         Ok(bytes)
     }
@@ -326,7 +337,7 @@ impl PrivateDir {
 
 /// Refuses what is not a regular file of ours with one name. A file that was replaced a moment ago
 /// has no name left and is fine: its bytes are whole.
-pub(super) fn check_file(path: &Path, file: &File) -> Result<(), FsError> {
+pub(super) fn check_file(path: &Path, file: &File) -> Result<Metadata, FsError> {
     let metadata = file.metadata().map_err(|error| FsError::of("read", path, error))?;
     if !metadata.is_file() {
         return Err(FsError::WrongType { path: path.to_owned(), wanted: "regular file" });
@@ -335,7 +346,7 @@ pub(super) fn check_file(path: &Path, file: &File) -> Result<(), FsError> {
     if metadata.nlink() > 1 {
         return Err(FsError::HardLinked { path: path.to_owned(), links: metadata.nlink() });
     }
-    Ok(())
+    Ok(metadata)
 }
 
 /// Why a file could not be opened. A FIFO without a reader answers `ENXIO` to a writer, and so
