@@ -7,7 +7,11 @@ const COMMANDS: &[(&str, &str, &str)] = &[
     ("demo", "", "one orchestration without account or key, on what is found"),
     ("init", "[--home] [--force]", "write a configuration from what is found on this machine"),
     ("trust", "[DIR] [--yes]", "show what a project's configuration would do, and ask whether to allow it"),
-    ("install", "HOST [--uninstall]", "register the server with an MCP host; shows the change, keeps a backup"),
+    (
+        "install",
+        "HOST [--uninstall]",
+        "register the server with an MCP host; shows the change, keeps a backup",
+    ),
     ("doctor", "[--rebuild]", "check home, database, configuration, providers; settle dead runs"),
     ("orchestrate", "PROMPT [--no-wait]", "ask every provider, judge the answers; MAY SPEND MONEY"),
     ("runs", "[QUERY] [--limit N]", "list runs of all projects, newest first"),

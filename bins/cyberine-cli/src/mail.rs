@@ -2,7 +2,7 @@
 
 use cyberine_app::{Exit, Problem, Workplace, chain};
 use cyberine_bus::{Address, AddressKind, BusError};
-use cyberine_presence::{Member, RecordAddr};
+use cyberine_presence::{Member, PresenceError, RecordAddr};
 use cyberine_run_store::Run;
 use cyberine_types::Timestamp;
 
@@ -42,22 +42,24 @@ pub(crate) fn address_of(addr: &RecordAddr) -> Option<Address> {
 
 /// Everybody who is live.
 pub(crate) async fn roster(workplace: &Workplace) -> Result<Vec<Member>, Problem> {
-    workplace.presence.roster().await.map_err(|error| {
-        Problem::new(Exit::Internal, format!("{}; `cyberine doctor` looks at its files", chain(&error)))
-    })
+    workplace.presence.roster().await.map_err(presence_problem)
 }
 
 /// What a bus that failed means to a command.
 pub(crate) fn problem(error: BusError) -> Problem {
-    let (exit, advice) = match error {
-        BusError::Off => {
-            (Exit::Unavailable, "; unset it, or set `[bus] backend = \"file\"`, to use messages")
-        }
-        BusError::TooLong { .. } => (Exit::Usage, "; put it into a file and send where that is"),
-        BusError::Busy { .. } => (Exit::TryAgain, "; try again"),
-        _ => (Exit::Internal, "; `cyberine doctor` looks at the mailboxes"),
+    let exit = match error {
+        BusError::Off => Exit::Unavailable,
+        BusError::TooLong { .. } | BusError::LabelTooLong { .. } | BusError::NamelessReader => Exit::Usage,
+        BusError::Busy { .. } | BusError::Gone { .. } => Exit::TryAgain,
+        _ => Exit::Internal,
     };
-    Problem::new(exit, format!("{}{advice}", chain(&error)))
+    Problem::new(exit, format!("{}. {}", chain(&error), error.advice())).with_code(error.code())
+}
+
+/// What presence that failed means to a command.
+pub(crate) fn presence_problem(error: PresenceError) -> Problem {
+    let exit = if matches!(error, PresenceError::Refused { .. }) { Exit::Usage } else { Exit::Internal };
+    Problem::new(exit, format!("{}. {}", chain(&error), error.advice())).with_code(error.code())
 }
 
 /// The time `text` names: an RFC 3339 instant, or how long before `now`.

@@ -83,6 +83,15 @@ pub(crate) struct Inbox {
     /// Be listed as live at this chat for as long as this follows it.
     #[arg(long, requires = "follow")]
     pub(crate) announce: bool,
+    /// The team to be listed with (else CYBERINE_TEAM, else `[presence] team`).
+    #[arg(long, value_name = "NAME", requires = "announce")]
+    pub(crate) team: Option<String>,
+    /// The role to be listed with.
+    #[arg(long, value_name = "NAME", requires = "announce")]
+    pub(crate) role: Option<String>,
+    /// The name to be listed with (else yours).
+    #[arg(long, value_name = "NAME", requires = "announce")]
+    pub(crate) name: Option<String>,
 }
 
 #[derive(Debug, Args)]

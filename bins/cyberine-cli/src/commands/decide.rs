@@ -68,7 +68,7 @@ fn effect(run: &Run, decision: &OperatorDecision) -> String {
 /// The first decision stands.
 fn refuse(out: &Out, choice: Choice, standing: &OperatorDecision) -> Exit {
     let error = format!(
-        "{} stands: {}; the first decision counts, and this one was not recorded",
+        "{} was already {}; the first decision stands, and this one was not recorded",
         target(standing),
         told(standing)
     );

@@ -1,15 +1,20 @@
 //! `cyberine doctor`.
 
+mod mailboxes;
+
 use std::path::Path;
 use std::sync::Arc;
 
 use cyberine_app::{
     Environment, Exit, Found, Home, Problem, Reach, Untrusted, Workplace, discover, reach, roster,
 };
-use cyberine_run_store::doctor;
+use cyberine_run_store::{RunStore as _, doctor};
+use cyberine_types::RunId;
 use serde::Serialize;
 
+use self::mailboxes::MailReport;
 use crate::args::Doctor;
+use crate::decision::short;
 use crate::out::{Out, Style};
 use crate::plain::{cut, escaped};
 use crate::report::reach_lines;
@@ -33,6 +38,11 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     runs: Option<u64>,
     settled: Vec<String>,
+    /// Runs that wait for a person.
+    waiting: Vec<RunId>,
+    /// The mailboxes and the roster; unset where they could not be looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mail: Option<MailReport>,
     findings: Vec<doctor::Finding>,
     problems: Vec<String>,
     exit: u8,
@@ -54,12 +64,24 @@ pub(crate) async fn run(
     report.note(configuration);
     let runs = report.look_at_runs(args, &workplace).await;
     report.note(runs);
+    let mail = report.look_at_mail(&workplace).await;
+    report.note(mail);
     if out.is_json() {
         out.json(&report);
     } else {
         report.print(out);
     }
     Ok(report.ends)
+}
+
+/// The runs that wait for a person to approve them.
+async fn waiting(workplace: &Workplace) -> Result<Vec<RunId>, Problem> {
+    let mut waiting = Vec::new();
+    for id in workplace.store.unsettled().await? {
+        let run = workplace.store.load(id).await?;
+        waiting.extend(run.filter(|run| run.awaiting.is_some()).map(|run| run.run_id));
+    }
+    Ok(waiting)
 }
 
 fn is_abandoned(finding: &doctor::Finding) -> bool {
@@ -79,6 +101,8 @@ impl Report {
             rebuilt: None,
             runs: None,
             settled: Vec::new(),
+            waiting: Vec::new(),
+            mail: None,
             findings: Vec::new(),
             problems: Vec::new(),
             exit: 0,
@@ -132,11 +156,19 @@ impl Report {
         }
         let clean = checked.findings.iter().all(|finding| finding.repaired || finding.kind.is_expected());
         self.runs = Some(checked.runs);
+        self.waiting = waiting(workplace).await?;
         self.findings = checked.findings;
         if clean {
             return Ok(());
         }
         Err(Problem::new(Exit::Internal, "the record of runs has damage that could not be put right"))
+    }
+
+    async fn look_at_mail(&mut self, workplace: &Workplace) -> Result<(), Problem> {
+        let mail = MailReport::look(workplace).await?;
+        let verdict = mail.verdict();
+        self.mail = Some(mail);
+        verdict
     }
 
     /// Settles the runs whose runners are gone; whether there were any.
@@ -159,6 +191,9 @@ impl Report {
         self.print_providers(out);
         self.print_found(out);
         self.print_runs(out);
+        if let Some(mail) = &self.mail {
+            mail.print(out);
+        }
         // What the line about trust has said is not said again.
         let told = self.untrusted.as_ref().map(ToString::to_string);
         for problem in self.problems.iter().filter(|problem| Some(*problem) != told.as_ref()) {
@@ -219,6 +254,10 @@ impl Report {
         }
         for run in &self.settled {
             out.line(format_args!("settled   {run}: its runner was gone"));
+        }
+        for run in &self.waiting {
+            let id = short(*run);
+            out.line(format_args!("waiting   {run}: `cyberine approve {id}` or `cyberine reject {id}`"));
         }
         for finding in &self.findings {
             let fate = if finding.repaired { "put right" } else { "left as it is" };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cyberine_app::{Exit, Interrupts, Problem, Workplace};
+use cyberine_app::{Exit, Interrupts, Label, LabelError, PresenceConfig, Problem, Workplace};
 use cyberine_bus::{Address, AddressKind, Envelope, Page, ReadRequest};
 use cyberine_presence::{Announcement, Announcing, RecordAddr};
 use cyberine_types::{Clock as _, SystemClock};
@@ -27,7 +27,7 @@ pub(crate) async fn run(args: Inbox, workplace: &Workplace, out: &Out) -> Result
         (None, None) => return overview::run(&args, workplace, out).await,
     };
     let (mailbox, _) = mail::mailbox(workplace, target).await?;
-    let announcement = if args.announce { Some(announce(&mailbox, workplace).await?) } else { None };
+    let announcement = if args.announce { Some(announce(&args, &mailbox, workplace).await?) } else { None };
     let mut reading = Reading::begin(&args, mailbox, workplace, out).await?;
     let shown = tokio::select! {
         shown = reading.show() => shown,
@@ -40,22 +40,37 @@ pub(crate) async fn run(args: Inbox, workplace: &Workplace, out: &Out) -> Result
 }
 
 /// Makes this process the live one of the chat.
-async fn announce(mailbox: &Address, workplace: &Workplace) -> Result<Arc<dyn Announcement>, Problem> {
+async fn announce(
+    args: &Inbox,
+    mailbox: &Address,
+    workplace: &Workplace,
+) -> Result<Arc<dyn Announcement>, Problem> {
     if mailbox.kind() != AddressKind::Chat {
         return Err(Problem::new(
             Exit::Usage,
             "only a chat is announced here: --chat ID --follow --announce",
         ));
     }
+    let shown = workplace.presented(PresenceConfig {
+        team: label("--team", args.team.as_deref())?,
+        role: label("--role", args.role.as_deref())?,
+        name: label("--name", args.name.as_deref())?,
+    })?;
+    let name = shown.name.map_or_else(|| human::name(&workplace.environment), String::from);
     let announcing = Announcing {
         addr: RecordAddr { kind: mailbox.kind().name().to_owned(), id: mailbox.id().to_owned() },
         repo_cwd: workplace.cwd()?,
         capabilities: vec!["inbox".to_owned()],
-        team: None,
-        role: None,
-        name: Some(human::name(&workplace.environment)),
+        team: shown.team.map(String::from),
+        role: shown.role.map(String::from),
+        name: Some(name),
     };
-    workplace.presence.announce(announcing).await.map_err(|error| Problem::of(Exit::Internal, &error))
+    workplace.presence.announce(announcing).await.map_err(mail::presence_problem)
+}
+
+fn label(flag: &str, text: Option<&str>) -> Result<Option<Label>, Problem> {
+    let label = text.map(str::parse).transpose();
+    label.map_err(|error: LabelError| Problem::new(Exit::Usage, format!("`{flag}` cannot be used: {error}")))
 }
 
 /// One mailbox, as far as it has been shown.

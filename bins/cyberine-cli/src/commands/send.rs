@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use cyberine_app::{Exit, Problem, Workplace};
 use cyberine_bus::{Address, AddressKind, Durability, Importance, MAX_TEXT_BYTES, Outgoing, Topic};
-use cyberine_presence::Member;
+use cyberine_presence::{Member, matching};
 use cyberine_run_store::Run;
 use cyberine_types::{MessageId, Timestamp};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::args::{self, Send};
 use crate::out::{Out, Style};
@@ -20,10 +21,12 @@ use crate::{human, input, mail};
 #[serde(rename_all = "camelCase")]
 struct Sent {
     to: Address,
+    ok: bool,
     message_id: MessageId,
     seq: u64,
     sent_at: Timestamp,
-    /// How many processes are live there; unset where nobody can know, as with a broadcast.
+    /// How many processes are live there: of a run, its runner. Unset where nobody can know, as with
+    /// a broadcast.
     #[serde(skip_serializing_if = "Option::is_none")]
     live: Option<usize>,
     /// Who will see it, in words.
@@ -72,13 +75,26 @@ fn message_id(text: &str) -> Result<MessageId, Problem> {
 
 fn tell(sent: &[Sent], out: &Out) {
     if out.is_json() {
-        return out.json(&serde_json::json!({ "ok": true, "sent": sent }));
+        return out.json(&document(sent));
     }
     for one in sent {
         let to = out.paint(Style::Strong, escaped(&spelled(&one.to)));
         out.line(format_args!("sent to {to} as #{}, message {}", one.seq, one.message_id));
         out.line(format_args!("  {}", one.detail));
     }
+}
+
+/// What was sent, in the shape of the tools that send.
+fn document(sent: &[Sent]) -> Value {
+    let is_seen = |one: &Sent| one.live.is_none_or(|count| count > 0);
+    let mut document = json!({
+        "ok": true, "delivered": sent.iter().any(is_seen), "matched": sent.len(), "sends": sent,
+    });
+    if let [only] = sent {
+        document["messageId"] = json!(only.message_id);
+        document["seq"] = json!(only.seq);
+    }
+    document
 }
 
 /// A message that has no mailbox yet.
@@ -114,10 +130,14 @@ impl Draft {
     ) -> Result<Sent, Problem> {
         let message = self.outgoing(to.clone(), workplace);
         let receipt = workplace.bus.publish(message, Durability::Durable).await.map_err(mail::problem)?;
-        let there = live.and_then(|live| there(&to, live));
+        let there = match run {
+            Some(run) => Some(usize::from(!run.state.is_terminal())),
+            None => live.and_then(|live| there(&to, live)),
+        };
         let detail = self.detail(run, there);
         Ok(Sent {
             to,
+            ok: true,
             message_id: receipt.id,
             seq: receipt.seq,
             sent_at: receipt.sent_at,
@@ -159,14 +179,9 @@ impl Draft {
         live: &[Member],
         workplace: &Workplace,
     ) -> Result<Vec<Sent>, Problem> {
-        let wanted = |member: &&Member| {
-            let record = &member.record;
-            record.role.as_deref() == Some(role)
-                && self.args.team.as_ref().is_none_or(|team| record.team.as_ref() == Some(team))
-                && self.args.name.as_ref().is_none_or(|name| record.name.as_ref() == Some(name))
-        };
-        let addresses = live.iter().filter(wanted).filter_map(|member| mail::address_of(&member.record.addr));
-        let addresses: BTreeSet<Address> = addresses.collect();
+        let members = matching(live, self.args.team.as_deref(), Some(role), self.args.name.as_deref());
+        let addresses: BTreeSet<Address> =
+            members.into_iter().filter_map(|member| mail::address_of(&member.record.addr)).collect();
         if addresses.is_empty() {
             return Err(Problem::new(
                 Exit::Unavailable,

@@ -1,7 +1,7 @@
 //! `cyberine team`.
 
 use cyberine_app::{Exit, Problem, Workplace};
-use cyberine_presence::{Activity, Member};
+use cyberine_presence::{Member, State};
 use cyberine_run_store::{Run, RunStore, preview};
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ pub(crate) async fn run(args: &Team, workplace: &Workplace, out: &Out) -> Result
     }
     if out.is_json() {
         let members: Vec<Value> = members.iter().map(|(member, run)| view(member, run.as_ref())).collect();
-        out.json(&json!({ "members": members }));
+        out.json(&json!({ "total": members.len(), "members": members }));
     } else if members.is_empty() {
         out.line("Nobody is live: no server, no run, no announced chat.");
         out.line("`cyberine inbox --chat NAME --follow --announce` announces you.");
@@ -67,18 +67,17 @@ fn row(member: &Member) -> Vec<String> {
     };
     vec![
         cut(&escaped(&format!("{}:{}", record.addr.kind, record.addr.id)), CELL),
-        doing(record.activity).to_owned(),
+        doing(member.state).to_owned(),
         format!("{}/{}/{}", of(&record.team), of(&record.role), of(&record.name)),
         moment(record.started_at),
         escaped(&record.repo_cwd),
     ]
 }
 
-const fn doing(activity: Activity) -> &'static str {
-    match activity {
-        Activity::Alive => "alive",
-        Activity::Progressing => "progressing",
-        Activity::Waiting => "waiting for a human",
+const fn doing(state: State) -> &'static str {
+    match state {
+        State::Waiting => "waiting for a human",
+        other => other.name(),
     }
 }
 
@@ -88,7 +87,7 @@ fn view(member: &Member, run: Option<&Run>) -> Value {
     let mut view = json!({
         "addr": record.addr, "repoCwd": record.repo_cwd, "capabilities": record.capabilities, "pid": record.pid,
         "startedAt": record.started_at, "lastBeat": record.last_beat, "ttlMs": record.ttl_ms,
-        "state": record.activity,
+        "state": member.state,
     });
     for (key, value) in [("team", &record.team), ("role", &record.role), ("name", &record.name)] {
         if let Some(value) = value {

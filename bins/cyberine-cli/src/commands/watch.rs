@@ -48,15 +48,16 @@ pub(crate) async fn run(args: Watch, workplace: &Workplace, out: &Out) -> Result
 }
 
 async fn watch(args: Watch, scope: Scope, workplace: &Workplace, out: &Out) -> Result<Exit, Problem> {
-    out.note(match &scope {
+    let mut boxes = Boxes::begin(&args, workplace, out).await?;
+    let mut runs = Runs::begin(scope, workplace, out).await?;
+    // Said once nothing that happens from here on can be missed.
+    out.note(match runs.scope() {
         Scope::One(run) => format!("watching run {run} until it is over"),
         Scope::Project(cwd) => {
             format!("watching the runs of {cwd}, until interrupted; --all watches every project")
         }
         Scope::All => "watching the runs of every project, until interrupted".to_owned(),
     });
-    let mut boxes = Boxes::begin(&args, workplace, out).await?;
-    let mut runs = Runs::begin(scope, workplace, out).await?;
     loop {
         let live = runs.live();
         boxes.look(&live, workplace, out).await?;

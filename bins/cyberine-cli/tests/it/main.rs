@@ -7,8 +7,12 @@
 )]
 
 mod configuration;
+mod decisions;
 mod demo;
+mod mail;
+mod mailbox_files;
 mod orchestrate;
 mod place;
 mod race;
 mod terminal;
+mod watching;

@@ -5,7 +5,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::json;
 
-use crate::place::{Place, Said, held, shell, wait_until, write_private};
+use crate::place::{Place, Said, held, interrupt, shell, wait_until, write_private};
 
 const ANSWER: &str = "cat > /dev/null; echo 'Final answer: 42'";
 
@@ -138,11 +138,6 @@ fn an_interrupt_of_whoever_only_watches_leaves_the_run_alone() {
 
 fn interruptible(place: &Place) -> Child {
     place.command(&["orchestrate", "x"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-}
-
-fn interrupt(child: &Child) {
-    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! A place to run the command line in.
 
+use std::io::{BufRead, BufReader, Read};
 use std::ops::Deref;
-use std::process::{Command, Output};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio};
 
 pub(crate) use cyberine_testkit::{held, shell, wait_until, write_private};
 use serde_json::Value;
@@ -65,11 +66,87 @@ impl Place {
     /// The command in the project, with an environment of its own.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.program(env!("CARGO_BIN_EXE_cyberine"));
-        command.args(arguments);
+        command.args(arguments).env("USER", "tester");
         command
+    }
+
+    /// The command, started, with its output to be read line by line.
+    pub(crate) fn start(&self, arguments: &[&str]) -> Started {
+        let mut child =
+            self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let err = BufReader::new(child.stderr.take().unwrap());
+        Started { child, out, err }
     }
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Said {
         self.command(arguments).output().unwrap().into()
     }
+}
+
+/// A command that goes on.
+pub(crate) struct Started {
+    child: Child,
+    out: BufReader<ChildStdout>,
+    err: BufReader<ChildStderr>,
+}
+
+impl Started {
+    /// The next line of its remarks.
+    pub(crate) fn remark(&mut self) -> String {
+        let mut line = String::new();
+        self.err.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    /// The next line of its results. Every wait ends with it, or with the command.
+    pub(crate) fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.out.read_line(&mut line).unwrap();
+        assert!(!line.is_empty(), "it has ended: {:?}", self.child.wait());
+        line.trim_end().to_owned()
+    }
+
+    /// Lines up to the first one that holds all of `words`, which is given.
+    pub(crate) fn line_with(&mut self, words: &[&str]) -> String {
+        loop {
+            let line = self.line();
+            if words.iter().all(|word| line.contains(word)) {
+                return line;
+            }
+        }
+    }
+
+    /// As Ctrl-C does; what it says then, and how it ends.
+    pub(crate) fn interrupt(self) -> Said {
+        interrupt(&self.child);
+        self.end()
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Goes on without reading any more of its results; what it remarks, and how it ends.
+    pub(crate) fn deafen(self) -> Said {
+        let Self { mut child, out, mut err } = self;
+        drop(out);
+        let mut remarks = String::new();
+        err.read_to_string(&mut remarks).unwrap();
+        Said { code: child.wait().unwrap().code(), out: String::new(), err: remarks }
+    }
+
+    /// What else it says, and how it ends.
+    pub(crate) fn end(mut self) -> Said {
+        let (mut out, mut err) = (String::new(), String::new());
+        self.out.read_to_string(&mut out).unwrap();
+        self.err.read_to_string(&mut err).unwrap();
+        Said { code: self.child.wait().unwrap().code(), out, err }
+    }
+}
+
+/// As Ctrl-C does.
+pub(crate) fn interrupt(child: &Child) {
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
 }

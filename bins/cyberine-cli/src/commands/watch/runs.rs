@@ -70,6 +70,10 @@ impl Runs {
         Ok(runs)
     }
 
+    pub(super) const fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
     /// The runs in scope that are not over, each with its last event.
     pub(super) fn live(&self) -> Vec<(RunId, u64)> {
         let live = self.known.iter().filter(|(_, known)| !known.state.is_terminal());
