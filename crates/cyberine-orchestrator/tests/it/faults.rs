@@ -27,6 +27,11 @@ struct Breaking<S> {
     mute: bool,
 }
 
+/// A store that refuses the append of this number, counted from 1.
+pub(crate) fn breaking(inner: impl RunStore, at: usize) -> impl RunStore {
+    Breaking { inner, at, and_on: false, fenced: false, appends: AtomicUsize::new(0), mute: false }
+}
+
 /// A store that is whole and tells nobody of a change.
 pub(crate) fn mute(inner: impl RunStore) -> impl RunStore {
     Breaking { inner, at: usize::MAX, and_on: false, fenced: false, appends: AtomicUsize::new(0), mute: true }

@@ -5,13 +5,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cyberine_bus::{AddressKind, Topic};
+use cyberine_orchestrator::NoControls;
 use cyberine_provider::{Role, Turn};
 use cyberine_run_store::{Run, RunEvent, RunState, RunStore};
 use cyberine_types::RunId;
 use tokio::sync::Notify;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
-use crate::fake::{Act, Fake, Stage, blocks, reply};
+use crate::fake::{Act, Fake, Stage, blocks, reply, soon};
 use crate::post::Post;
 
 /// The question a judge was asked.
@@ -223,6 +225,28 @@ async fn a_flood_is_taken_in_up_to_the_limit_and_acknowledged_whole() {
     let ignored = log.iter().filter(|event| matches!(event.body, RunEvent::ControlIgnored { .. })).count();
     assert_eq!(ignored, 1);
     assert_eq!(post.acknowledged().last().unwrap().2, 301);
+}
+
+#[tokio::test]
+async fn what_could_not_be_recorded_is_not_acknowledged() {
+    let bench = bench(None);
+    let (post, stage) = (&bench.post, &bench.stage);
+    let claim = stage.admit().await;
+    let (id, mut engine) = (claim.run(), stage.engine());
+    // After the start, the step and the answer of `a`.
+    engine.store = Arc::new(crate::faults::breaking(stage.store.clone(), 4));
+    let (team, cancel) = (stage.team.clone(), CancellationToken::new());
+    let running = engine.run(claim, &stage.plan, team, Box::new(NoControls), cancel);
+    let sending = async {
+        bench.answering(id).await;
+        post.steer(id, "lost");
+    };
+    let (ended, ()) = soon(async { tokio::join!(running, sending) }).await;
+    assert!(ended.is_err());
+    let run = stage.run(id).await;
+    assert_eq!((run.reason.as_deref(), run.steers.len()), (Some("store"), 0));
+    assert_eq!(post.acknowledged(), []);
+    assert!(post.news(id).last().unwrap().text.starts_with("settled error: the run store failed"));
 }
 
 #[tokio::test]

@@ -197,6 +197,9 @@ async fn a_request_can_be_taken_back_at_any_moment() {
             () = waiting => {}
         }
     }
+    // Whatever was dropped before this one is admitted before it, or not at all.
+    let last = supervisor.dispatch(DispatchRequest { daily_cap: None, ..request(&stage.plan, &cwd) });
+    supervisor.cancel(soon(last).await.unwrap().run, "test@1".into(), None).await.unwrap();
     let settled = async {
         while !store.unsettled().await.unwrap().is_empty() {
             tokio::task::yield_now().await;
