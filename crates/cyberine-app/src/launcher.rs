@@ -11,7 +11,7 @@ use cyberine_types::RunId;
 use futures_util::future::BoxFuture;
 use rustix::fs::{Mode, OFlags};
 
-use crate::environment::{Environment, HOME_VARIABLE, LOG_VARIABLE};
+use crate::environment::{BACKEND_VARIABLE, Environment, HOME_VARIABLE, LOG_VARIABLE};
 use crate::home::Home;
 use crate::problem::chain;
 use crate::team;
@@ -78,10 +78,12 @@ impl ProcessLauncher {
         let base = team::child_environment(&self.environment)
             .pass(self.environment.variables(), &team::variables(plan))
             .set(HOME_VARIABLE, self.home.directory());
-        match self.environment.raw(LOG_VARIABLE) {
-            Some(level) => base.set(LOG_VARIABLE, level),
-            None => base,
-        }
+        [LOG_VARIABLE, BACKEND_VARIABLE].into_iter().fold(base, |base, name| {
+            match self.environment.raw(name) {
+                Some(value) => base.set(name, value),
+                None => base,
+            }
+        })
     }
 
     fn log(&self, run: RunId) -> Result<File, String> {
@@ -122,13 +124,17 @@ mod tests {
                 ("OTHER_KEY", "o"),
                 ("CYBERINE_MCP_AUTH_TOKEN", "t"),
                 ("CYBERINE_LOG", "info"),
+                ("CYBERINE_BUS_BACKEND", "none"),
             ],
             "/",
         );
         let launcher = ProcessLauncher::new(Arc::new(environment), Home::at("/home/x"));
         let child = launcher.child_environment(&plan);
         let names: Vec<_> = child.names().map(|name| name.to_string_lossy().into_owned()).collect();
-        assert_eq!(names, ["CYBERINE_HOME", "CYBERINE_LOG", "PATH", "TERM", "THE_KEY"]);
+        assert_eq!(
+            names,
+            ["CYBERINE_BUS_BACKEND", "CYBERINE_HOME", "CYBERINE_LOG", "PATH", "TERM", "THE_KEY"]
+        );
         assert_eq!(child.get("CYBERINE_HOME"), Some("/home/x".as_ref()));
         assert!(launcher.program().unwrap_err().detail.contains("cyberine-mcp"));
     }

@@ -1,25 +1,32 @@
 //! The process that carries one run out.
 
+mod roll;
+
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use cyberine_bus::{Channel, NoBus, Sender};
+use cyberine_bus::{Channel, Sender};
 use cyberine_orchestrator::{Control, ControlSource, Engine, Plan, TickSink};
 use cyberine_run_store::{Claim, ControlReader, RunStore, SqliteRunStore, StoreError, Tick, TickWriter};
 use cyberine_types::{InstanceId, Principal, RunId, SystemClock};
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
+use crate::config::{BusBackend, BusConfig, Config};
 use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::home::Home;
 use crate::launcher;
+use crate::messaging::{self, Messaging};
 use crate::problem::{Problem, chain};
+use crate::project::Project;
 use crate::reaper::MarkReaper;
 use crate::runtime;
 use crate::{team, telemetry};
+use roll::Roll;
 
 /// How often the project's control file is looked at where no change of it is told.
 const CONTROL_POLL: Duration = Duration::from_millis(500);
@@ -59,11 +66,11 @@ fn discard_silent_log(id: RunId, home: &Home) {
 
 fn carry_out(id: RunId, lock: OwnedFd, environment: Environment) -> Result<(), Problem> {
     let home = Home::resolve(&environment)?;
-    let directory = home.directory().to_owned();
+    let place = home.clone();
     runtime::block_on(async move {
-        let store = SqliteRunStore::new(directory, Arc::new(SystemClock));
+        let store = SqliteRunStore::new(place.directory(), Arc::new(SystemClock));
         let claim = store.claim_handed_over(id, lock, std::process::id()).await.map_err(not_handed_over)?;
-        engage(&store, claim, &environment).await
+        engage(&store, claim, &environment, &place).await
     })??;
     discard_silent_log(id, &home);
     Ok(())
@@ -78,7 +85,12 @@ fn not_handed_over(error: StoreError) -> Problem {
 }
 
 /// Drives the engine from the claim to the settlement.
-async fn engage(store: &SqliteRunStore, claim: Claim, environment: &Environment) -> Result<(), Problem> {
+async fn engage(
+    store: &SqliteRunStore,
+    claim: Claim,
+    environment: &Environment,
+    home: &Home,
+) -> Result<(), Problem> {
     let id = claim.run();
     let run = store
         .load(id)
@@ -88,12 +100,16 @@ async fn engage(store: &SqliteRunStore, claim: Claim, environment: &Environment)
         Problem::new(Exit::Internal, format!("the run's plan is not understood: {error}"))
     })?;
     let ticks = Arc::new(Stream::open(store, id).await?);
+    let instance = InstanceId::random();
+    let Messaging { bus, presence } =
+        Messaging::of(home, bus_config(environment, home, Path::new(&run.cwd)), instance);
+    let mut roll = Roll::new(presence, id, run.cwd);
     let engine = Engine {
         store: Arc::new(store.clone()),
         reaper: Arc::new(MarkReaper::OwnTree),
         ticks: ticks.clone(),
-        bus: Arc::new(NoBus),
-        sender: Sender::new(&Principal::local(environment.user()), Channel::Run, InstanceId::random()),
+        bus,
+        sender: Sender::new(&Principal::local(environment.user()), Channel::Run, instance),
     };
     let control = Box::new(ControlFile(ControlReader::new(store.run_dir(id).await?)));
     let cancel = CancellationToken::new();
@@ -101,10 +117,27 @@ async fn engage(store: &SqliteRunStore, claim: Claim, environment: &Environment)
         biased;
         settled = engine.run(claim, &plan, team::team(&plan, environment), control, cancel.clone()) => settled,
         never = attend(&ticks, &cancel) => match never {},
+        never = roll.keep(store) => match never {},
     };
+    roll.end().await;
     settled
         .map(|state| tracing::info!(run = %id, state = state.name(), "settled"))
         .map_err(|error| Problem::of(Exit::Internal, &error))
+}
+
+/// What keeps the mail: what the environment says, which the runner has from whoever dispatched
+/// the run, else the configuration of the run's project. Mail that cannot be had stops no run.
+fn bus_config(environment: &Environment, home: &Home, cwd: &Path) -> BusConfig {
+    let project = Project::at(cwd, environment).ok();
+    let config = project.and_then(|project| Config::load(home, &project).ok());
+    let config = config.map(|config| config.bus).unwrap_or_default();
+    match messaging::backend(environment) {
+        Ok(backend) => BusConfig { backend: backend.or(config.backend), ..config },
+        Err(problem) => {
+            tracing::warn!("the run takes no guidance and tells no news: {problem}");
+            BusConfig { backend: Some(BusBackend::None), ..config }
+        }
+    }
 }
 
 /// Writes ticks whose time has come, and turns a request to end into a request to stop the run.

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use cyberine_bus::{Bus, FileBus};
+use cyberine_bus::{Bus, Channel, FileBus, Sender};
 use cyberine_orchestrator::{DispatchError, DispatchRequest, Dispatched, Plan, Supervisor, plan};
 use cyberine_presence::{FilePresence, Presence};
 use cyberine_run_store::SqliteRunStore;
-use cyberine_types::{InstanceId, RunId, SystemClock, Usd};
+use cyberine_types::{InstanceId, Principal, RunId, SystemClock, Usd};
 
 use crate::config::{BusConfig, Config, PresenceConfig, Untrusted};
 use crate::environment::Environment;
@@ -80,9 +80,11 @@ impl Workplace {
     fn with_bus(environment: Arc<Environment>, home: Home, project: Project, config: BusConfig) -> Self {
         let store = Arc::new(SqliteRunStore::new(home.directory(), Arc::new(SystemClock)));
         let launcher = ProcessLauncher::new(Arc::clone(&environment), home.clone());
-        let supervisor = Supervisor::new(store.clone(), Arc::new(launcher), Arc::new(MarkReaper::Leftovers));
         let instance = InstanceId::random();
         let Messaging { bus, presence } = Messaging::of(&home, config, instance);
+        let sender = Sender::new(&Principal::local(environment.user()), Channel::Run, instance);
+        let supervisor = Supervisor::new(store.clone(), Arc::new(launcher), Arc::new(MarkReaper::Leftovers))
+            .with_bus(Arc::clone(&bus), sender);
         Self { environment, home, project, store, supervisor, bus, presence, instance }
     }
 
