@@ -16,7 +16,7 @@ const PROJECTS: &str = "projects.jsonl";
 /// The list holds one line a project; this much is some ten thousand of them.
 const PROJECTS_MAX: usize = 4 << 20;
 /// How long another writer of a run's files is waited for.
-const FILES_PATIENCE: Duration = Duration::from_secs(2);
+pub(crate) const FILES_PATIENCE: Duration = Duration::from_secs(2);
 /// The database.
 pub(crate) const DATABASE: &str = "state.db";
 
@@ -67,18 +67,18 @@ impl Home {
         self.locks.try_lock(&lock_name(run)).map_err(StoreError::home)
     }
 
-    /// The exclusive lock of a run's files in its project, waited for: each writer holds it for
-    /// some milliseconds.
+    /// The exclusive lock of a run's files in its project, waited for as long as `patience` says:
+    /// each writer holds it for some milliseconds.
     ///
     /// # Errors
     /// [`StoreError::Busy`] where somebody holds it longer: it may be stopped.
-    pub(crate) fn lock_files(&self, run: RunId) -> Result<LockFile, StoreError> {
+    pub(crate) fn lock_files(&self, run: RunId, patience: Duration) -> Result<LockFile, StoreError> {
         let since = Instant::now();
         loop {
             if let Some(held) = self.locks.try_lock(&files_lock_name(run)).map_err(StoreError::home)? {
                 return Ok(held);
             }
-            if since.elapsed() > FILES_PATIENCE {
+            if since.elapsed() >= patience {
                 return Err(StoreError::Busy { attempt: "write the run's files" });
             }
             std::thread::sleep(Duration::from_millis(2));

@@ -158,11 +158,13 @@ pub(crate) struct Projector {
     written: u64,
     /// How long `events.jsonl` was then, in bytes.
     size: u64,
+    /// Whether somebody else held the files the last time, and for long.
+    pub(crate) shut_out: bool,
 }
 
 impl Projector {
     pub(crate) const fn new(dir: RunDir) -> Self {
-        Self { dir, written: 0, size: 0 }
+        Self { dir, written: 0, size: 0, shut_out: false }
     }
 
     pub(crate) fn into_dir(self) -> RunDir {

@@ -1,12 +1,14 @@
 //! What lies in projects and in the home beside the database.
 
+use std::time::Duration;
+
 use cyberine_fs::PrivateDir;
 use cyberine_types::RunId;
 
 use super::{FindingKind, Repair, Report, detail};
 use crate::error::StoreError;
 use crate::event::{Event, RunState};
-use crate::home::Home;
+use crate::home::{FILES_PATIENCE, Home};
 use crate::projection::{self, Projector, RunDir};
 use crate::run::Run;
 use crate::sqlite::{Inner, read};
@@ -27,11 +29,16 @@ pub(super) fn check_projection(
         report.add(FindingKind::Abandoned, id.to_string(), detail, Repair::Left);
     }
     let is_over = run.state.is_terminal();
-    let outcome = home.lock_files(id).and_then(|files| {
-        let outcome = repair_projection(inner, run, log, report);
-        home.unlock_files(id, files, is_over);
-        outcome
-    });
+    let outcome = match home.lock_files(id, FILES_PATIENCE) {
+        Ok(files) => {
+            let outcome = repair_projection(inner, run, log, report);
+            home.unlock_files(id, files, is_over);
+            outcome
+        }
+        // Whoever writes them looks at the run again when it is done.
+        Err(StoreError::Busy { .. }) => Ok(()),
+        Err(error) => Err(error),
+    };
     if is_over {
         home.forget_lock(id);
     }
@@ -162,7 +169,9 @@ pub(super) fn check_leftovers(inner: &Inner, report: &mut Report) -> Result<(), 
         // Admitted since the first look? Then its holder has it, or had it and died.
         if inner.database.read(|conn| read::row(conn, id))?.is_none_or(|row| row.settled) {
             home.tell_settled(id);
-            home.unlock_files(id, home.lock_files(id)?, true);
+            if let Ok(files) = home.lock_files(id, Duration::ZERO) {
+                home.unlock_files(id, files, true);
+            }
             home.forget_lock(id);
             let text = "a lock or wake-up file of a run that is over or unknown".to_owned();
             report.add(FindingKind::Leftover, id.to_string(), text, Repair::Done);

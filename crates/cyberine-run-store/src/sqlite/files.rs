@@ -2,6 +2,7 @@
 //! decided.
 
 use std::path::Path;
+use std::time::Duration;
 
 use cyberine_fs::PrivateDir;
 use cyberine_types::RunId;
@@ -11,7 +12,7 @@ use super::{Inner, read};
 use crate::error::{StoreError, chain};
 use crate::event::Event;
 use crate::fold;
-use crate::home::Home;
+use crate::home::{FILES_PATIENCE, Home};
 use crate::projection::{self, Projector, RunDir};
 use crate::run::Run;
 
@@ -59,7 +60,11 @@ impl Inner {
     /// Shows what the run's holder has changed.
     pub(super) fn project(&self, home: &Home, projector: &mut Projector, changed: &Changed) {
         let id = changed.run.run_id;
-        let written = home.lock_files(id).and_then(|held| {
+        // Whoever holds the files for that long may be stopped: the run waits for it once.
+        let patience = if projector.shut_out { Duration::ZERO } else { FILES_PATIENCE };
+        let held = home.lock_files(id, patience);
+        projector.shut_out = held.is_err();
+        let written = held.and_then(|held| {
             let written = self.bring_up(projector, changed);
             home.unlock_files(id, held, changed.run.state.is_terminal());
             written
@@ -86,7 +91,7 @@ impl Inner {
     /// again once they are written.
     pub(super) fn show(&self, home: &Home, id: RunId) {
         let shown = self.run_dir(id).and_then(|dir| {
-            let held = home.lock_files(id)?;
+            let held = home.lock_files(id, FILES_PATIENCE)?;
             let mut is_over = false;
             let written = self.catch_up(Projector::new(dir), id, &mut is_over);
             home.unlock_files(id, held, is_over);

@@ -237,6 +237,29 @@ fn who_decides_and_who_carries_the_run_out_never_tear_its_files() {
     assert_eq!(Some(run), block_on(place.store().load(id)).unwrap());
 }
 
+#[test]
+fn who_holds_the_files_and_is_stopped_delays_a_run_once() {
+    let place = Place::new();
+    block_on(async {
+        let store = place.store();
+        let claim = store.admit(place.run("held up"), dollar()).await.unwrap();
+        let id = claim.run();
+        let locks = cyberine_fs::PrivateDir::open_existing(&place.home().join("locks")).unwrap();
+        let stopped = locks.try_lock(&format!("files-{id}.lock")).unwrap().unwrap();
+        let note = || vec![RunEvent::ControlIgnored { detail: "x".to_owned() }];
+        store.append(&claim, note()).await.unwrap();
+        let since = std::time::Instant::now();
+        for _ in 0..20 {
+            store.append(&claim, note()).await.unwrap();
+        }
+        assert!(since.elapsed() < std::time::Duration::from_secs(2), "{:?}", since.elapsed());
+        assert_eq!(shown(&place, id).next_seq, 2, "the files are left to whoever holds them");
+        stopped.release().unwrap();
+        store.append(&claim, note()).await.unwrap();
+        assert_eq!(Some(shown(&place, id)), store.load(id).await.unwrap());
+    });
+}
+
 /// Steps on the first call, notes on the second.
 async fn append_steps(store: &SqliteRunStore, claim: &Claim, count: u64) {
     for n in 0..count {
