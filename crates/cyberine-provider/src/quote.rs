@@ -2,7 +2,7 @@
 
 use cyberine_types::Secret;
 
-use crate::redact::{REDACTED, Redactor};
+use crate::redact::Redactor;
 use crate::text::EscapeStripper;
 
 /// The most that is quoted, in bytes of UTF-8.
@@ -43,9 +43,7 @@ impl Quoter {
         let mut plain = String::with_capacity(text.len());
         EscapeStripper::default().push(text, &mut plain);
         // Redacted after the escapes are out, so that an escape inside a key does not save it.
-        for secret in &self.secrets {
-            plain = plain.replace(secret.expose(), REDACTED);
-        }
+        let plain = Redactor::of(self.secrets.clone()).whole(&plain);
         let mut line = String::with_capacity(plain.len());
         for character in plain.trim().chars() {
             match character {
@@ -75,6 +73,22 @@ mod tests {
                 assert!(!quoted.contains("hunter2"), "{quoted}");
                 assert!(!quoted.contains("sk-h"), "{quoted}");
             }
+        }
+    }
+
+    #[test]
+    fn a_key_never_passes_in_the_spelling_of_a_body() {
+        let key = "k\"/\\é-hunter2";
+        let quoter = Quoter::new(vec![Secret::new(key), Secret::new("short")]);
+        for body in [
+            serde_json::json!({"error": {"message": format!("bad key {key}")}}).to_string(),
+            serde_json::json!({"detail": serde_json::json!([key]).to_string()}).to_string(),
+            r#"{"error":"bad key k\"\/\\\u00e9\u002dhunter2"}"#.to_owned(),
+            "/v1?key=k%22%2F%5C%c3%a9-hunter2 and s%68ort".to_owned(),
+        ] {
+            let quoted = quoter.head(&body);
+            assert!(quoted.contains("[redacted]") && !quoted.contains("hunter2"), "{quoted}");
+            assert!(!quoted.contains("ort"), "{quoted}");
         }
     }
 

@@ -1,11 +1,15 @@
 //! A provider's own secrets, out of what it says as its answer: answers are stored and shown to
-//! other providers.
+//! other providers. A secret is found however the text spells it, since whoever decodes an answer
+//! (a judge's is JSON) would bring it out again.
+
+mod spelling;
 
 use std::sync::Arc;
 
 use cyberine_types::Secret;
 use serde_json::Value;
 
+use self::spelling::Found;
 use crate::port::ToolCall;
 
 /// What stands where a secret stood.
@@ -19,7 +23,6 @@ const SECRET_BYTES: usize = 8;
 /// as it may be the beginning of one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Redactor {
-    /// The longest first, so that one which begins like another is found whole.
     secrets: Arc<[Secret]>,
     held: String,
 }
@@ -28,8 +31,12 @@ impl Redactor {
     /// A redactor of those of `secrets` that are long enough to be ones.
     pub(crate) fn new(secrets: &[Secret]) -> Self {
         let long = secrets.iter().filter(|secret| secret.expose().len() >= SECRET_BYTES);
-        let mut secrets: Vec<Secret> = long.cloned().collect();
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.expose().len()));
+        Self::of(long.cloned().collect())
+    }
+
+    /// A redactor of all of `secrets`, for complaints: what they say is no answer.
+    pub(crate) fn of(mut secrets: Vec<Secret>) -> Self {
+        secrets.retain(|secret| !secret.is_empty());
         Self { secrets: secrets.into(), held: String::new() }
     }
 
@@ -71,52 +78,51 @@ impl Redactor {
         }
     }
 
-    fn whole(&self, text: &str) -> String {
+    /// A text that is all there, without secrets.
+    pub(crate) fn whole(&self, text: &str) -> String {
         Self { secrets: Arc::clone(&self.secrets), held: text.to_owned() }.take(true)
     }
 
     fn take(&mut self, last: bool) -> String {
         let text = std::mem::take(&mut self.held);
-        let (mut out, mut rest) = (String::with_capacity(text.len()), text.as_str());
-        loop {
-            let hold = if last { rest.len() } else { self.beginning(rest) };
-            match self.first(rest) {
-                // A longer secret may begin where this one stands: then it is waited for.
-                Some((at, length)) if at < hold => {
-                    out.push_str(&rest[..at]);
+        let mut out = String::with_capacity(text.len());
+        // Up to where the text has been handed out, and up to where it has been looked at.
+        let (mut shown, mut at) = (0, 0);
+        while let Some(next) = self.next(&text, at) {
+            let found = self.found(&text[next..]);
+            if found.begun && !last {
+                // This may be a secret, or a longer one than it is so far: it is waited for.
+                out.push_str(&text[shown..next]);
+                text[next..].clone_into(&mut self.held);
+                return out;
+            }
+            match found.whole {
+                Some(length) => {
+                    out.push_str(&text[shown..next]);
                     out.push_str(REDACTED);
-                    rest = &rest[at + length..];
+                    (shown, at) = (next + length, next + length);
                 }
-                _ => {
-                    out.push_str(&rest[..hold]);
-                    rest[hold..].clone_into(&mut self.held);
-                    return out;
-                }
+                None => at = text.ceil_char_boundary(next + 1),
             }
         }
+        out.push_str(&text[shown..]);
+        out
     }
 
-    /// Where the first secret stands in `text`, and its length.
-    fn first(&self, text: &str) -> Option<(usize, usize)> {
-        let found = self.secrets.iter().filter_map(|secret| {
-            let secret = secret.expose();
-            Some((text.find(secret)?, secret.len()))
-        });
-        found.min_by_key(|(at, length)| (*at, std::cmp::Reverse(*length)))
+    /// The next place in `text`, from `at` on, where a secret may begin.
+    fn next(&self, text: &str, at: usize) -> Option<usize> {
+        let begins =
+            |byte: &u8| self.secrets.iter().any(|secret| spelling::may_begin(secret.expose(), *byte));
+        text.as_bytes()[at..].iter().position(begins).map(|ahead| at + ahead)
     }
 
-    /// Where the end of `text` begins that may be the beginning of a secret: its length for none.
-    fn beginning(&self, text: &str) -> usize {
-        let longest = self.secrets.first().map_or(0, |secret| secret.expose().len() - 1);
-        let from = text.len().saturating_sub(longest);
-        let mut ends = (from..text.len()).filter(|at| text.is_char_boundary(*at));
-        let begins = |at: &usize| {
-            let end = &text[*at..];
-            self.secrets
-                .iter()
-                .any(|secret| secret.expose().len() > end.len() && secret.expose().starts_with(end))
-        };
-        ends.find(begins).unwrap_or(text.len())
+    /// What stands at the beginning of `text`: the longest of all secrets.
+    fn found(&self, text: &str) -> Found {
+        let found = self.secrets.iter().map(|secret| spelling::find(secret.expose(), text));
+        found.fold(Found::default(), |all, one| Found {
+            whole: all.whole.max(one.whole),
+            begun: all.begun || one.begun,
+        })
     }
 }
 
@@ -187,5 +193,91 @@ mod tests {
         let expected = json!({"[redacted]": ["[redacted]", {"a": "=[redacted]="}, 7, null]});
         assert_eq!((clean.id.as_str(), clean.name.as_str()), ("[redacted]", "x-[redacted]"));
         assert_eq!(clean.arguments, expected);
+    }
+
+    /// A key with everything that is spelled in more than one way.
+    const KEY: &str = "k\"/\\é🦉\\n-sk";
+
+    /// The spellings of `text` that programs write: as it is, as JSON in several styles, as JSON
+    /// within JSON, as a URL.
+    fn spellings(text: &str) -> Vec<String> {
+        let json = |text: &str| {
+            let quoted = serde_json::to_string(text).unwrap();
+            quoted[1..quoted.len() - 1].to_owned()
+        };
+        let units = |upper: bool| -> String {
+            let unit = |unit: u16| if upper { format!("\\u{unit:04X}") } else { format!("\\u{unit:04x}") };
+            text.encode_utf16().map(unit).collect()
+        };
+        let ascii: String =
+            json(text).chars().map(|c| if c.is_ascii() { c.into() } else { escaped(c) }).collect();
+        let percent: String = text.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        vec![
+            text.to_owned(),
+            json(text),
+            json(text).replace('/', "\\/"),
+            ascii,
+            json(&json(text)),
+            json(&json(&json(text))),
+            units(true),
+            units(false),
+            json(&units(false)),
+            percent.to_lowercase(),
+            percent,
+        ]
+    }
+
+    fn escaped(c: char) -> String {
+        c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
+    }
+
+    #[test]
+    fn no_spelling_of_a_secret_passes_wherever_it_is_cut() {
+        for spelled in spellings(KEY) {
+            let text = format!("say \"{spelled}\" é.");
+            for cut in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
+                let shown = pieces(&[KEY], &[&text[..cut], &text[cut..]]);
+                assert_eq!(shown, "say \"[redacted]\" é.", "{spelled} cut at {cut}");
+            }
+            let single: Vec<String> = text.chars().map(String::from).collect();
+            let single: Vec<&str> = single.iter().map(String::as_str).collect();
+            assert_eq!(pieces(&[KEY], &single), "say \"[redacted]\" é.", "{spelled}");
+        }
+    }
+
+    #[test]
+    fn a_reply_that_is_decoded_holds_no_secret() {
+        for spelled in spellings(KEY).into_iter().skip(1) {
+            let reply = format!("{{\"reason\":\"the key {spelled} is shown\"}}");
+            for cut in (0..=reply.len()).filter(|at| reply.is_char_boundary(*at)) {
+                let shown = pieces(&[KEY], &[&reply[..cut], &reply[cut..]]);
+                let decoded: Value = serde_json::from_str(&shown).unwrap();
+                assert_eq!(
+                    decoded,
+                    json!({"reason": "the key [redacted] is shown"}),
+                    "{spelled} cut at {cut}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn escapes_that_spell_no_secret_are_kept() {
+        let text = r#"{"a":"\u0041\n\\ 100%25 \"k\" \ud83e\udd89","b":"k\"\/\\é🦉 and more \"}"#;
+        for cut in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
+            assert_eq!(pieces(&[KEY], &[&text[..cut], &text[cut..]]), text, "{cut}");
+        }
+    }
+
+    #[test]
+    fn what_is_held_back_is_bounded_by_the_secret() {
+        let longest = KEY.chars().count() * 26;
+        for piece in ["\\", "%", "k", "\\u006b", "k\\\"", "\\\\", "\\u"] {
+            let mut redactor = redactor(&[KEY]);
+            for _ in 0..1_000 {
+                redactor.push(piece);
+                assert!(redactor.held() <= longest, "{piece}: {}", redactor.held());
+            }
+        }
     }
 }
