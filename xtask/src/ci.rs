@@ -44,6 +44,7 @@ const OUTSIDE: &[Lane] = &[
         command.env("CYBERINE_FAULTS", "10000").args(["test", "-p", "cyberine-run-store", "--all-features"]);
         proc::run(command.args(["--", "kill"]), limit)
     }),
+    lane("bundle", 600, |_| crate::bundle::lane()),
     lane("bench", 900, |_| crate::bench::run(&[])),
 ];
 

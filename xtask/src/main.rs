@@ -8,6 +8,7 @@
 )]
 
 mod bench;
+mod bundle;
 mod ci;
 mod demo;
 mod docs_run;
@@ -29,6 +30,8 @@ cargo xtask COMMAND
   layers                     check the crate tiers and the project's bans
   docs-run [PAGE ...]        carry out the fenced commands of the README and of docs/, and compare
                              what they print with what the page says
+  bundle [--debug] [--check] an MCP bundle (.mcpb) for this platform and a registry's server.json, in
+                             target/bundle; --check has the official checker read it (npm)
   bench [stdio]              measure beside a parse-and-print process, in one run
   bench bus                  measure mail and presence beside bare files, in one run
   bless                      rewrite the golden files from what the code does now
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         ["selftest", names @ ..] => selftest::run(names),
         ["layers"] => layers::run(),
         ["docs-run", pages @ ..] => docs_run::run(pages),
+        ["bundle", rest @ ..] => bundle::run(rest),
         ["bench", rest @ ..] => bench::run(rest),
         ["floor"] => bench::floor::serve(),
         ["bless"] => ci::bless(),
