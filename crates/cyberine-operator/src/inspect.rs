@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cyberine_run_store::RunState;
 use cyberine_server::{Progress, ToolResult};
 use tokio::time::Instant;
 
@@ -9,6 +10,10 @@ use crate::arguments::Inspect;
 use crate::follow::{Follower, Story};
 use crate::services::{Services, no_such_run};
 use crate::view;
+
+/// How long is waited with a run that waits for somebody itself: its caller should hear of that
+/// soon, and not ask again at once.
+const SUSPENDED: Duration = Duration::from_secs(1);
 
 /// Shows a run. With `waitMs` it first waits for the run to end, or to begin to wait for somebody;
 /// with `sinceSeq`, for any event from that number on; while it waits, `progress` hears of the run.
@@ -24,7 +29,11 @@ pub(crate) async fn inspect(
     if arguments.wait_ms == 0 || run.state.is_terminal() || news_already {
         return Ok(ToolResult::ok(view::bounded(&run)));
     }
-    let deadline = Instant::now() + Duration::from_millis(arguments.wait_ms);
+    let mut wait = Duration::from_millis(arguments.wait_ms);
+    if run.state == RunState::Suspended && arguments.since_seq.is_none() {
+        wait = wait.min(SUSPENDED);
+    }
+    let deadline = Instant::now() + wait;
     let mut follower = Follower::after(services, id, last, progress).await;
     let wanted = arguments.since_seq;
     let enough =

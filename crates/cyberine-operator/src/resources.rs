@@ -144,6 +144,12 @@ impl ResourceSet for RunResources {
         Box::pin(self.contents(uri))
     }
 
+    /// A run's id may be written in either case; it is one run.
+    fn plain_uri(&self, uri: &str) -> String {
+        let id: Option<RunId> = uri.strip_prefix(PREFIX).and_then(|id| id.parse().ok());
+        id.map_or_else(|| uri.to_owned(), |id| format!("{PREFIX}{id}"))
+    }
+
     fn is_watchable(&self) -> bool {
         true
     }

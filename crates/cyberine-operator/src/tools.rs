@@ -124,6 +124,10 @@ impl ToolSet for OperatorTools {
         catalog::tools()
     }
 
+    fn is_control(&self, name: &str) -> bool {
+        matches!(name, catalog::CANCEL_RUN | catalog::APPROVE_RUN | catalog::REJECT_RUN)
+    }
+
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, CallError>> {
         Box::pin(async move {
             if !catalog::tools().iter().any(|tool| tool.name == call.name) {

@@ -28,18 +28,42 @@ fn every_tool_and_the_resource_are_behind_the_token() {
     let id = "5b1e7c0a-8f0b-4a55-9d1b-2a4b7b7d0c11";
     let calls = [
         ("orchestrate", json!({ "prompt": "x" })),
-        ("inspect_run", json!({ "runId": id })),
+        ("send_message", json!({ "to_kind": "chat", "to_id": "c", "text": "x" })),
+        ("poll_inbox", json!({ "kind": "chat", "id": "c" })),
         ("query_runs", json!({})),
+        ("list_team", json!({})),
+        ("send_to_team", json!({ "team": "red", "text": "x" })),
+        ("send_to_role", json!({ "text": "x" })),
+        ("inspect_run", json!({ "runId": id })),
+        ("approve_run", json!({ "runId": id })),
+        ("reject_run", json!({ "runId": id })),
         ("cancel_run", json!({ "runId": id })),
     ];
+    let listed = host.request("tools/list", &json!({}));
+    let tools =
+        listed["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap());
+    assert!(tools.eq(calls.iter().map(|(tool, _)| *tool)), "every tool is tried");
     for (tool, arguments) in calls {
         assert_eq!(host.refused(tool, &arguments), "unauthorized", "{tool}");
+        for wrong in ["", "canary-7f3a9", "canary-7f3a9cc"] {
+            let mut arguments = arguments.clone();
+            arguments["authToken"] = json!(wrong);
+            assert_eq!(host.refused(tool, &arguments), "unauthorized", "{tool}");
+        }
     }
-    let read = host.request("resources/read", &json!({ "uri": format!("cyberine://runs/{id}") }));
-    assert_eq!(
-        (&read["error"]["code"], &read["error"]["data"]["reason"]),
-        (&json!(-33001), &json!("unauthorized"))
-    );
+    for method in ["resources/read", "resources/subscribe"] {
+        for query in ["", "?authToken=", "?authToken=wrong", "?x=canary-7f3a9c"] {
+            let read = host.request(method, &json!({ "uri": format!("cyberine://runs/{id}{query}") }));
+            assert_eq!(
+                (&read["error"]["code"], &read["error"]["data"]["reason"]),
+                (&json!(-33001), &json!("unauthorized")),
+                "{method} {query}: {read}"
+            );
+        }
+    }
+    assert_eq!(host.request("resources/list", &json!({}))["result"]["resources"], json!([]));
+    let mail = host.ok("poll_inbox", &json!({ "kind": "chat", "id": "c", "authToken": TOKEN }));
+    assert_eq!(mail["messages"], json!([]), "nothing was sent");
     let runs = host.ok("query_runs", &json!({ "authToken": TOKEN }));
     assert_eq!(runs["runs"], json!([]));
 }
@@ -65,6 +89,13 @@ fn the_token_reaches_neither_the_runner_nor_a_provider_nor_a_file() {
         let view = host.ok("inspect_run", &json!({ "runId": run, "authToken": TOKEN }));
         crate::host::is_over(&view)
     });
+    let send =
+        json!({ "to_kind": "chat", "to_id": "c", "text": "x", "authToken": TOKEN, "idempotencyKey": "k" });
+    host.ok("send_message", &send);
+    host.ok(
+        "approve_run",
+        &json!({ "runId": run, "comment": "x", "authToken": TOKEN, "idempotencyKey": "l" }),
+    );
     let found = files_with(&place.path(""), TOKEN.as_bytes());
     assert_eq!(found, Vec::<std::path::PathBuf>::new());
 }

@@ -88,6 +88,21 @@ impl Host {
         input.write_all(format!("{message}\n").as_bytes()).unwrap();
     }
 
+    /// Sends a line as it is and returns the next answer.
+    pub(crate) fn raw(&mut self, line: &str) -> Value {
+        let input = self.input.as_mut().unwrap();
+        input.write_all(format!("{line}\n").as_bytes()).unwrap();
+        self.lines.recv_timeout(PATIENCE).unwrap()
+    }
+
+    /// Calls a tool and does not wait for its result.
+    pub(crate) fn post(&mut self, tool: &str, arguments: &Value) {
+        let id = self.next_id;
+        self.next_id += 1;
+        let params = json!({ "name": tool, "arguments": arguments });
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }));
+    }
+
     pub(crate) fn request(&mut self, method: &str, params: &Value) -> Value {
         let id = self.next_id;
         self.next_id += 1;

@@ -10,5 +10,6 @@ mod faults;
 mod gate;
 mod host;
 mod life;
+mod messages;
 mod runs;
 mod start;

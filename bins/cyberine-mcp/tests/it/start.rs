@@ -24,6 +24,22 @@ fn a_wrong_command_line_is_told_on_stderr() {
 }
 
 #[test]
+fn a_bus_or_a_name_that_cannot_be_is_refused_at_start() {
+    let place = Place::new();
+    refused(&place, &["--team", " "], 2, "`--team`");
+    for (variable, value, says) in [
+        ("CYBERINE_BUS_BACKEND", "nats", "there is no bus backend `nats`"),
+        ("CYBERINE_BUS_BACKEND", "redis", "use `file`, or `none`"),
+        ("CYBERINE_ROLE", "a\u{1b}b", "`CYBERINE_ROLE` cannot be used"),
+    ] {
+        let output = place.command().env(variable, value).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(78), 0), "{variable}: {stderr}");
+        assert!(stderr.contains(says), "{stderr}");
+    }
+}
+
+#[test]
 fn help_and_version_are_told_on_stdout() {
     let place = Place::new();
     let help = place.output(&["--help"]);
@@ -51,7 +67,20 @@ fn initialize_and_the_list_of_tools_are_answered_before_anything_is_opened() {
     let listed = host.request("tools/list", &json!({}));
     let tools = listed["result"]["tools"].as_array().unwrap();
     let names: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["orchestrate", "inspect_run", "query_runs", "cancel_run"]);
+    let expected = [
+        "orchestrate",
+        "send_message",
+        "poll_inbox",
+        "query_runs",
+        "list_team",
+        "send_to_team",
+        "send_to_role",
+        "inspect_run",
+        "approve_run",
+        "reject_run",
+        "cancel_run",
+    ];
+    assert_eq!(names, expected);
     assert!(!place.home().exists(), "the home was made before a call needed it");
     let (status, took) = host.hang_up();
     assert!(status.success() && took < Duration::from_secs(1), "{status} after {took:?}");

@@ -1,11 +1,11 @@
 //! A server's worth of tools without a server.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cyberine_bus::{Bus, Channel, MemoryBus, Sender};
+use cyberine_bus::{Address, AddressKind, Bus, Channel, Envelope, MemoryBus, ReadRequest, Sender};
 use cyberine_operator::{
     DirectoryProject, Dispatcher, LazyServices, OperatorTools, RunResources, Services, Started, TickFeed,
     TickSource,
@@ -18,7 +18,10 @@ use cyberine_presence::MemoryPresence;
 use cyberine_provider::{
     Capabilities, Provider, ProviderConfig, ProviderInfo, StopReason, Turn, TurnError, TurnEvent,
 };
-use cyberine_run_store::{MemoryRunStore, Run, RunStore, Tick};
+use cyberine_run_store::{
+    Begun, Claim, Idempotency, IdempotencyKey, MemoryRunStore, NewRun, Reserve, Run, RunStore, StoreError,
+    Tick,
+};
 use cyberine_server::{
     Background, Call, Outcome, OutlivesReply, Progress, ProgressSink, ProgressUpdate, ToolResult, ToolSet,
 };
@@ -95,6 +98,7 @@ struct Desk {
     supervisor: Supervisor,
     providers: BTreeMap<String, ProviderConfig>,
     cwd: String,
+    config: OrchestrateConfig,
     note: Arc<Mutex<Option<String>>>,
 }
 
@@ -111,7 +115,7 @@ impl Dispatcher for Desk {
                 prompt,
                 cwd: self.cwd.clone(),
                 requested_by,
-                plan: plan(&OrchestrateConfig::default(), &self.providers, 1).unwrap(),
+                plan: plan(&self.config, &self.providers, 1).unwrap(),
                 hold: Usd::from_dollars(1.0),
                 daily_cap: Some(Usd::from_dollars(100.0)),
             };
@@ -119,6 +123,50 @@ impl Dispatcher for Desk {
             let dispatched = dispatched.map_err(|error| format!("{error}. {}", error.advice()))?;
             Ok(Started { run: dispatched.run, note: self.note.lock().unwrap().clone() })
         })
+    }
+}
+
+/// What a stage stands on.
+pub(crate) struct Setting {
+    pub(crate) bus: Arc<dyn Bus>,
+    pub(crate) config: OrchestrateConfig,
+}
+
+impl Default for Setting {
+    fn default() -> Self {
+        Self::on(Arc::new(MemoryBus::new(Arc::new(SystemClock))))
+    }
+}
+
+impl Setting {
+    pub(crate) fn on(bus: Arc<dyn Bus>) -> Self {
+        Self { bus, config: OrchestrateConfig::default() }
+    }
+
+    /// Every run waits for an approval.
+    pub(crate) fn approving() -> Self {
+        let config = serde_json::from_value(json!({ "approval": "required" })).unwrap();
+        Self { config, ..Self::default() }
+    }
+}
+
+/// Keys, and whether results are lost on their way to them.
+pub(crate) struct Forgetful {
+    store: MemoryRunStore,
+    pub(crate) forgets: Arc<AtomicBool>,
+}
+
+impl Idempotency for Forgetful {
+    fn begin(&self, key: IdempotencyKey, draft: String) -> BoxFuture<'_, Result<Begun, StoreError>> {
+        self.store.begin(key, draft)
+    }
+
+    fn finish(&self, key: IdempotencyKey, result: Value) -> BoxFuture<'_, Result<(), StoreError>> {
+        if self.forgets.load(Ordering::SeqCst) {
+            let lost = StoreError::Worker { detail: "the result was lost".to_owned() };
+            return Box::pin(std::future::ready(Err(lost)));
+        }
+        self.store.finish(key, result)
     }
 }
 
@@ -131,6 +179,8 @@ pub(crate) struct Stage {
     pub(crate) presence: MemoryPresence,
     /// The server's own.
     pub(crate) instance: InstanceId,
+    /// Whether results of calls with a key are lost.
+    pub(crate) forgets: Arc<AtomicBool>,
     pub(crate) opened: Arc<AtomicUsize>,
     pub(crate) gate: watch::Sender<bool>,
     pub(crate) tasks: TaskTracker,
@@ -146,11 +196,12 @@ pub(crate) struct Stage {
 impl Stage {
     /// Providers that say `answers`, by name; they wait until the gate is opened.
     pub(crate) fn new(answers: &[(&str, &str)], billing: Billing) -> Self {
-        Self::on(Arc::new(MemoryBus::new(Arc::new(SystemClock))), answers, billing)
+        Self::set(Setting::default(), answers, billing)
     }
 
-    /// The same on another bus.
-    pub(crate) fn on(bus: Arc<dyn Bus>, answers: &[(&str, &str)], billing: Billing) -> Self {
+    /// The same in another setting.
+    pub(crate) fn set(setting: Setting, answers: &[(&str, &str)], billing: Billing) -> Self {
+        let Setting { bus, config } = setting;
         let instance = InstanceId::random();
         let presence = MemoryPresence::new(Arc::new(SystemClock), instance);
         let home = tempfile::tempdir().unwrap();
@@ -171,10 +222,12 @@ impl Stage {
         let slow = Arc::new(Slow { store: store.clone(), turns: Arc::clone(&turns) });
         let supervisor = Supervisor::new(slow.clone(), launcher, Arc::new(NoProcesses));
         let note = Arc::default();
+        let forgets = Arc::default();
         let desk = Desk {
             supervisor: supervisor.clone(),
             providers: configs(answers, billing),
             cwd: cwd.clone(),
+            config,
             note: Arc::clone(&note),
         };
         let services = Services {
@@ -186,7 +239,7 @@ impl Stage {
             project: Arc::new(DirectoryProject::open(home.path()).unwrap()),
             bus: Arc::clone(&bus),
             presence: Arc::new(presence.clone()),
-            keys: Arc::new(store.clone()),
+            keys: Arc::new(Forgetful { store: store.clone(), forgets: Arc::clone(&forgets) }),
             sender: Sender::new(&Principal::local("me"), Channel::Mcp, instance),
         };
         let count = Arc::clone(&opened);
@@ -201,6 +254,7 @@ impl Stage {
             bus,
             presence,
             instance,
+            forgets,
             opened,
             gate,
             tasks: TaskTracker::new(),
@@ -243,6 +297,25 @@ impl Stage {
 
     pub(crate) async fn call(&self, name: &str, arguments: Value) -> Value {
         self.call_with(name, arguments, Progress::none()).await.structured
+    }
+
+    /// What lies in a mailbox.
+    pub(crate) async fn mail(&self, kind: AddressKind, id: &str) -> Vec<Envelope> {
+        let request = ReadRequest { limit: 10_000, max_bytes: 1 << 30, ..ReadRequest::default() };
+        self.bus.read(Address::new(kind, id).unwrap(), request).await.unwrap().messages
+    }
+
+    /// A run that nobody carries out, and its claim.
+    pub(crate) async fn admitted(&self, prompt: &str, cwd: &str) -> Claim {
+        let run = NewRun {
+            id: RunId::random(),
+            workflow: "mcp-orchestrate".into(),
+            prompt: prompt.into(),
+            cwd: cwd.into(),
+            requested_by: "cli".into(),
+            spec: json!({}),
+        };
+        self.store.admit(run, Reserve { amount: Usd::ZERO, daily_cap: None }).await.unwrap()
     }
 
     /// The error a call comes to.

@@ -1,0 +1,164 @@
+//! Calls that carry a key, repeated, at once, and cut off between the work and the answer.
+
+use std::sync::atomic::Ordering;
+
+use cyberine_bus::AddressKind;
+use cyberine_presence::{Announcing, Presence, RecordAddr};
+use cyberine_run_store::RunStore;
+use cyberine_types::RunId;
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+
+fn keyed(mut arguments: Value, key: &str) -> Value {
+    arguments["idempotencyKey"] = json!(key);
+    arguments
+}
+
+async fn member(stage: &Stage, id: &str) {
+    let addr = RecordAddr { kind: "chat".into(), id: id.into() };
+    let announcing =
+        Announcing { addr, repo_cwd: "/p".into(), capabilities: vec![], team: None, role: None, name: None };
+    // Kept by the stage's own presence until it is dropped.
+    std::mem::forget(stage.presence.announce(announcing).await.unwrap());
+}
+
+/// Every tool that changes something, with arguments that succeed.
+async fn changes(stage: &Stage) -> Vec<(&'static str, Value)> {
+    let [decided, rejected, cancelled] =
+        [stage.start("a").await, stage.start("b").await, stage.start("c").await];
+    member(stage, "m").await;
+    vec![
+        ("orchestrate", json!({ "prompt": "once" })),
+        ("send_message", json!({ "to_kind": "chat", "to_id": "c", "text": "x" })),
+        ("send_to_team", json!({ "team": "t", "text": "x" })),
+        ("send_to_role", json!({ "text": "x" })),
+        ("approve_run", json!({ "runId": decided })),
+        ("reject_run", json!({ "runId": rejected })),
+        ("cancel_run", json!({ "runId": cancelled })),
+    ]
+}
+
+/// How many of each there are: runs, mail.
+async fn world(stage: &Stage) -> (usize, [usize; 3]) {
+    let runs = stage.call("query_runs", json!({ "limit": 200 })).await["runs"].as_array().unwrap().len();
+    let mut mail = [0; 3];
+    let boxes = [(AddressKind::Chat, "c"), (AddressKind::Broadcast, "team-t"), (AddressKind::Chat, "m")];
+    for (at, (kind, id)) in boxes.into_iter().enumerate() {
+        mail[at] = stage.mail(kind, id).await.len();
+    }
+    (runs, mail)
+}
+
+#[tokio::test]
+async fn the_second_call_of_a_key_gets_the_first_result() {
+    let stage = Stage::free(&[("a", "x")]);
+    for (at, (tool, arguments)) in changes(&stage).await.into_iter().enumerate() {
+        let call = keyed(arguments.clone(), &format!("k{at}"));
+        let first = stage.call(tool, call.clone()).await;
+        assert!(first.get("error").is_none(), "{tool}: {first}");
+        for _ in 0..2 {
+            assert_eq!(stage.call(tool, call.clone()).await, first, "{tool}");
+        }
+        if tool == "cancel_run" {
+            stage
+                .see(arguments["runId"].as_str().unwrap().parse().unwrap(), |run| run.state.is_terminal())
+                .await;
+            assert_eq!(
+                stage.call(tool, call).await["outcome"],
+                "requested",
+                "the first result, not a new one"
+            );
+        }
+    }
+    assert_eq!(world(&stage).await, (4, [1, 1, 1]));
+}
+
+#[tokio::test]
+async fn a_key_belongs_to_one_call() {
+    let stage = Stage::free(&[("a", "x")]);
+    let send = json!({ "to_kind": "chat", "to_id": "c", "text": "x" });
+    stage.call("send_message", keyed(send.clone(), "k")).await;
+    let others = [
+        ("send_message", json!({ "to_kind": "chat", "to_id": "c", "text": "y" })),
+        ("send_message", json!({ "to_kind": "chat", "to_id": "c", "text": "x", "topic": "note" })),
+        ("orchestrate", json!({ "prompt": "x" })),
+    ];
+    for (tool, arguments) in others {
+        let error = stage.refused(tool, keyed(arguments, "k")).await;
+        assert!(error.contains("`idempotencyKey`: it was used for another call"), "{error}");
+    }
+    stage.call("send_message", keyed(send, "l")).await;
+    assert_eq!(stage.mail(AddressKind::Chat, "c").await.len(), 2);
+    for key in [json!(""), json!("k".repeat(201)), json!(7), Value::Null] {
+        let mut arguments = json!({ "prompt": "x" });
+        arguments["idempotencyKey"] = key;
+        let error = stage.refused("orchestrate", arguments).await;
+        assert!(error.contains("`idempotencyKey`: it must be a string of 1 to 200"), "{error}");
+    }
+    let reads = stage.refused("query_runs", keyed(json!({}), "k")).await;
+    assert!(reads.contains("there is no such argument"), "{reads}");
+}
+
+#[tokio::test]
+async fn a_call_that_was_put_right_may_keep_its_key() {
+    let stage = Stage::free(&[("a", "x")]);
+    stage.refused("send_message", keyed(json!({ "to_kind": "chat", "to_id": "", "text": "x" }), "k")).await;
+    let sent =
+        stage.call("send_message", keyed(json!({ "to_kind": "chat", "to_id": "c", "text": "x" }), "k")).await;
+    assert_eq!(sent["ok"], true);
+
+    // What did not succeed is not kept.
+    let steer = keyed(json!({ "text": "x", "role": "none" }), "l");
+    assert_eq!(stage.call("send_to_role", steer.clone()).await["ok"], false);
+    let addr = RecordAddr { kind: "chat".into(), id: "m".into() };
+    let role = Some("none".to_owned());
+    let announcing =
+        Announcing { addr, repo_cwd: "/p".into(), capabilities: vec![], team: None, role, name: None };
+    let _member = stage.presence.announce(announcing).await.unwrap();
+    assert_eq!(stage.call("send_to_role", steer).await["ok"], true);
+}
+
+/// The result is lost on its way to the key, as when the process dies just before.
+#[tokio::test]
+async fn a_call_that_was_cut_off_after_its_work_is_not_done_again() {
+    let stage = Stage::free(&[("a", "x")]);
+    for (at, (tool, arguments)) in changes(&stage).await.into_iter().enumerate() {
+        let call = keyed(arguments, &format!("k{at}"));
+        stage.forgets.store(true, Ordering::SeqCst);
+        let first = stage.call(tool, call.clone()).await;
+        assert!(first.get("error").is_none(), "{tool}: {first}");
+        assert_eq!(stage.call(tool, call.clone()).await, first, "{tool}: still without a result");
+        stage.forgets.store(false, Ordering::SeqCst);
+        let again = stage.call(tool, call.clone()).await;
+        assert_eq!(again, first, "{tool}");
+        assert_eq!(stage.call(tool, call).await, again, "{tool}: kept now");
+    }
+    assert_eq!(world(&stage).await, (4, [1, 1, 1]));
+}
+
+#[tokio::test]
+async fn calls_with_one_key_at_once_do_the_work_once() {
+    let stage = Stage::free(&[("a", "x")]);
+    stage.turns.store(3, Ordering::SeqCst);
+    for (at, (tool, arguments)) in changes(&stage).await.into_iter().enumerate() {
+        let call = keyed(arguments, &format!("k{at}"));
+        let results = futures_util::future::join_all((0..8).map(|_| stage.call(tool, call.clone()))).await;
+        for result in &results {
+            assert_eq!(result, &results[0], "{tool}");
+            assert!(result.get("error").is_none(), "{tool}: {result}");
+        }
+    }
+    assert_eq!(world(&stage).await, (4, [1, 1, 1]));
+}
+
+#[tokio::test]
+async fn a_run_that_could_not_be_started_is_not_taken_for_one_that_was() {
+    let stage = Stage::free(&[]);
+    let call = keyed(json!({ "prompt": "x" }), "k");
+    for _ in 0..2 {
+        let error = stage.refused("orchestrate", call.clone()).await;
+        assert!(error.contains("no provider"), "{error}");
+    }
+    assert_eq!(stage.store.unsettled().await.unwrap(), Vec::<RunId>::new());
+}
