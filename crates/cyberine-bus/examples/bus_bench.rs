@@ -17,6 +17,7 @@ use cyberine_bus::{
     Address, AddressKind, Bus as _, Channel, Durability, Envelope, FileBus, From, FromKind, Outgoing,
     ReadRequest, Sender,
 };
+use cyberine_fs::{Wake, Watcher};
 use cyberine_types::{InstanceId, SystemClock};
 use futures_util::future::join_all;
 use tokio::runtime::Runtime;
@@ -111,7 +112,7 @@ impl Bench {
         for _ in 0..SLICES {
             times[0].push(each(WRITES, || (0..WRITES).for_each(|_| append(&log))));
             times[1].push(each(WRITES, || {
-                (0..WRITES).for_each(|_| drop(runtime.block_on(send()).unwrap()));
+                (0..WRITES).for_each(|_| assert!(runtime.block_on(send()).is_ok()));
             }));
             times[2].push(each(64, || drop(runtime.block_on(join_all((0..64).map(|_| send()))))));
             let count = 16 * WRITES;
@@ -125,7 +126,7 @@ impl Bench {
         row("durable publish, one writer / append + fdatasync", alone, one, "<= 1.2x, 1 flush");
         row("… each of 64 waiting in one process / the same, alone", alone, waiting, "<= 0.12x");
         row("… each of 16 writing threads / the same, alone", alone, shared, "");
-        row("… each of 16 writing threads / 16 threads that append + fdatasync", bare, shared, "<= 1x");
+        row("… each of 16 writing threads / 16 threads that append + fdatasync", bare, shared, "");
         row("… each of 16 that share nothing / 16 threads that append + fdatasync", bare, strangers, "");
     }
 
@@ -148,8 +149,8 @@ impl Bench {
         let after = |after| ReadRequest { after, ..ReadRequest::default() };
         let newest = ReadRequest { newest: true, limit: 20, ..ReadRequest::default() };
         let path = self.last_segment("large");
-        let (hundred, twenty) = (End::of(&path, 100), End::of(&path, 20));
-        let mut times = [const { Vec::new() }; 7];
+        let (hundred, twenty) = (End::of(&path, 100), Arc::new(End::of(&path, 20)));
+        let mut times = [const { Vec::new() }; 8];
         for _ in 0..SLICES {
             times[0].push(each(READS, || (0..READS).for_each(|_| hundred.read())));
             times[1].push(each(READS, || (0..READS).for_each(|_| read(&small, after(9_900), 100))));
@@ -157,6 +158,12 @@ impl Bench {
             times[3].push(each(READS, || (0..READS).for_each(|_| read(&large, after(50_000), 100))));
             times[4].push(each(READS, || (0..READS).for_each(|_| twenty.read())));
             times[5].push(each(READS, || (0..READS).for_each(|_| read(&large, newest, 20))));
+            times[7].push(each(READS, || {
+                (0..READS).for_each(|_| {
+                    let twenty = Arc::clone(&twenty);
+                    runtime.block_on(tokio::task::spawn_blocking(move || twenty.read())).unwrap();
+                });
+            }));
             // A process that has just begun: nothing is open, nothing is known.
             times[6].push(each(READS, || {
                 (0..READS).for_each(|_| {
@@ -165,12 +172,13 @@ impl Bench {
                 });
             }));
         }
-        let [plain_100, of_small, of_large, of_middle, plain_20, of_newest, cold] = &times;
+        let [plain_100, of_small, of_large, of_middle, plain_20, of_newest, cold, aside_20] = &times;
         row("100 new of 100,000 messages / 100 new of 10,000", of_small, of_large, "<= 1.2x");
         row("100 new of 100,000 messages / offset read + parse", plain_100, of_large, "<= 2x");
         row("100 from the middle of 100,000 / offset read + parse", plain_100, of_middle, "<= 2x");
         row("… by a bus that has just been made / offset read + parse", plain_100, cold, "<= 2x");
         row("newest 20 of 100,000 messages / offset read + parse", plain_20, of_newest, "<= 2x");
+        row("newest 20 of 100,000 messages / the same on a blocking thread", aside_20, of_newest, "");
     }
 
     fn last_segment(&self, id: &str) -> PathBuf {
@@ -182,7 +190,8 @@ impl Bench {
     fn waking(&self) {
         use rustix::fs::inotify;
         let log = self.log("woken");
-        let (mut floor, mut ours) = (Vec::new(), Vec::new());
+        let (mut floor, mut watcher, mut ours) = (Vec::new(), Vec::new(), Vec::new());
+        let mut news = Watcher::shared().watch(&self.scratch);
         let place = chat("woken");
         let bus = self.bus();
         let (sleeper, waker) = (runtime(), runtime());
@@ -191,17 +200,22 @@ impl Bench {
         inotify::add_watch(&instance, self.scratch.join("woken"), inotify::WatchFlags::MODIFY).unwrap();
         for seq in 1..=u64::try_from(WAKES).unwrap() {
             floor.push(woken(
-                || drop(rustix::io::read(&instance, &mut [0; 512]).unwrap()),
-                || {
-                    (&log).write_all(b"news\n").unwrap();
-                },
+                || assert!(rustix::io::read(&instance, &mut [0; 512]).unwrap() > 0),
+                || (&log).write_all(b"news\n").unwrap(),
+            ));
+            // What is left of the news before.
+            while sleeper.block_on(news.changed(Duration::ZERO)) == Wake::Changed {}
+            watcher.push(woken(
+                || assert_eq!(sleeper.block_on(news.changed(Duration::from_secs(60))), Wake::Changed),
+                || (&log).write_all(b"news\n").unwrap(),
             ));
             ours.push(woken(
                 || sleeper.block_on(bus.changed(place.clone(), seq, Duration::from_secs(60))),
-                || drop(waker.block_on(bus.publish(note(&place), Durability::Fast)).unwrap()),
+                || assert!(waker.block_on(bus.publish(note(&place), Durability::Fast)).is_ok()),
             ));
         }
         row("publish to a reader that waits / write to one on inotify", &floor, &ours, "<= 2x");
+        row("… / write to one on the process's one watcher", &watcher, &ours, "");
         ours.sort();
         let late = ours[ours.len() * 99 / 100];
         println!("{:<66} {:>31}  <= 50 ms", "… of 100 the slowest but one", format!("{late:.1?}"));
@@ -250,8 +264,9 @@ struct End {
 impl End {
     fn of(path: &Path, count: usize) -> Self {
         let bytes = std::fs::read(path).unwrap();
-        let ends = bytes.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
-        let start = ends.skip(count).next().unwrap_or(0);
+        let mut ends =
+            bytes.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+        let start = ends.nth(count).unwrap_or(0);
         Self { path: path.to_owned(), start, length: bytes.len() - start, count }
     }
 

@@ -13,16 +13,18 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cyberine_fs::{FsError, POLL, PrivateDir, Watcher};
+use cyberine_fs::{FsError, POLL, PrivateDir, Subscription, Wake, Watcher};
 use cyberine_types::Clock;
 use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 mod mailbox;
+mod queue;
 mod read;
 mod readers;
 mod report;
@@ -37,7 +39,9 @@ use crate::envelope::Outgoing;
 use crate::error::BusError;
 use crate::page::{check, check_reader};
 use crate::port::{Bus, Durability, Page, ReadRequest, Reader, Receipt};
-use mailbox::{BUS, Mailbox, Waiting, lock, unlock};
+use mailbox::{BUS, Mailbox, lock, unlock};
+use queue::Waiting;
+use read::Tip;
 use readers::Mark;
 
 /// How many mailboxes a process keeps open.
@@ -56,6 +60,8 @@ struct Inner {
     home: PathBuf,
     clock: Arc<dyn Clock>,
     retention: Option<u32>,
+    /// Whether the names of the bus's own directories are known to be safe.
+    roots: Arc<AtomicBool>,
     /// The mailboxes last used, the latest first.
     open: Mutex<VecDeque<Arc<Mailbox>>>,
 }
@@ -76,7 +82,8 @@ impl FileBus {
     }
 
     fn made(home: PathBuf, clock: Arc<dyn Clock>, retention: Option<u32>) -> Self {
-        Self { inner: Arc::new(Inner { home, clock, retention, open: Mutex::default() }) }
+        let (roots, open) = (Arc::default(), Mutex::default());
+        Self { inner: Arc::new(Inner { home, clock, retention, roots, open }) }
     }
 
     /// The addresses that have a mailbox, at most `limit`.
@@ -103,8 +110,8 @@ impl FileBus {
         let mailbox = match known.and_then(|index| open.remove(index)) {
             Some(mailbox) => mailbox,
             None => {
-                let clock = Arc::clone(&self.inner.clock);
-                Mailbox::new(self.inner.home.clone(), address.clone(), clock, self.inner.retention)
+                let (clock, roots) = (Arc::clone(&self.inner.clock), Arc::clone(&self.inner.roots));
+                Mailbox::new(self.inner.home.clone(), address.clone(), clock, self.inner.retention, roots)
             }
         };
         open.push_front(Arc::clone(&mailbox));
@@ -127,12 +134,12 @@ impl FileBus {
         .await
     }
 
-    /// The last message's sequence number and the directory in which the next one will be seen to
-    /// arrive; where there is no directory yet, the nearest one above.
-    async fn look(&self, address: &Address) -> Result<(u64, PathBuf), BusError> {
+    async fn look(&self, address: &Address) -> Result<Look, BusError> {
         let found = self.on_existing(address, |mailbox, dir| {
-            let last = last(dir).map_err(|error| mailbox.files(error))?;
-            Ok((last, dir.path().to_owned()))
+            // The tip first: what comes between the two is seen as a change of it.
+            let seen = Tip::of(dir).and_then(|tip| Ok((tip, last(dir)?)));
+            let (tip, last) = seen.map_err(|error| mailbox.files(error))?;
+            Ok(Look { last, place: dir.path().to_owned(), tip })
         });
         if let Some(found) = found.await? {
             return Ok(found);
@@ -142,8 +149,18 @@ impl FileBus {
             let made = PrivateDir::open_or_create(&home).and_then(|home| home.subdir(BUS)?.subdir(kind));
             made.map_err(|source| BusError::Home { source })
         });
-        Ok((0, above.await?.path().to_owned()))
+        Ok(Look { last: 0, place: above.await?.path().to_owned(), tip: None })
     }
+}
+
+/// How a mailbox is before somebody waits for its next message.
+struct Look {
+    /// The last message's sequence number.
+    last: u64,
+    /// The directory in which the next one will be seen to arrive: the mailbox's, or the one above
+    /// where there is none yet.
+    place: PathBuf,
+    tip: Option<Tip>,
 }
 
 impl Bus for FileBus {
@@ -204,32 +221,44 @@ impl Bus for FileBus {
     fn changed(&self, mailbox: Address, after: u64, timeout: Duration) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let until = Instant::now() + timeout;
-            let mut watched = None;
+            let mut watched: Option<(PathBuf, Subscription)> = None;
             loop {
-                let place = match self.look(&mailbox).await {
-                    Ok((last, _)) if last > after => return,
-                    Ok((_, place)) => Some(place),
+                let look = match self.look(&mailbox).await {
+                    Ok(look) if look.last > after => return,
                     // The read that follows tells what is wrong; meanwhile there is nothing to see.
-                    Err(_) => None,
+                    look => look.ok(),
                 };
                 let left = until.saturating_duration_since(Instant::now());
                 if left.is_zero() {
                     return;
                 }
-                match (&mut watched, place) {
-                    (Some((known, subscription)), Some(place)) if *known == place => {
-                        let _: cyberine_fs::Wake =
-                            cyberine_fs::Subscription::changed(subscription, left).await;
+                match (&mut watched, look) {
+                    (Some((place, news)), Some(look)) if *place == look.place => {
+                        if is_told(news, look.tip.as_ref(), until).await {
+                            return;
+                        }
                     }
                     // What came between the look and the watch is seen by looking again.
-                    (_, Some(place)) => {
-                        let subscription = Watcher::shared().watch(&place);
-                        watched = Some((place, subscription));
+                    (_, Some(look)) => {
+                        watched = Some((look.place.clone(), Watcher::shared().watch(&look.place)))
                     }
                     (_, None) => tokio::time::sleep(left.min(POLL)).await,
                 }
             }
         })
+    }
+}
+
+/// Waits for news of the tip, and says whether there are some; `false` where only a look can tell.
+/// The lock, too, changes in the directory, so news of that are not enough.
+async fn is_told(news: &mut Subscription, tip: Option<&Tip>, until: Instant) -> bool {
+    loop {
+        let wake = news.changed(until.saturating_duration_since(Instant::now())).await;
+        match (wake, tip) {
+            (Wake::Changed, Some(tip)) if tip.is_same() => {}
+            (Wake::Changed, Some(_)) => return true,
+            (Wake::Changed, None) | (Wake::Elapsed, _) => return false,
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! One mailbox as this process uses it: its directory, who waits to publish, and its end.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -9,11 +9,11 @@ use cyberine_fs::{Durability, FsError, LockFile, PrivateDir};
 use cyberine_types::{Clock, Timestamp};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
+use super::queue::{Queue, Waiting};
 use super::read;
 use super::retention;
 use super::writer::Writer;
 use crate::address::Address;
-use crate::envelope::Outgoing;
 use crate::error::BusError;
 use crate::names;
 use crate::page::{seal, stamp};
@@ -29,23 +29,6 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// How many messages of one mailbox this process holds that are not written yet; more publishers
 /// wait.
 const WAITING: usize = 1024;
-/// At most so many bytes of text go down in one write, the last message aside.
-const BATCH_BYTES: usize = 1 << 20;
-
-/// A message that waits to be written, and who waits for that.
-pub(crate) struct Waiting {
-    pub(crate) message: Outgoing,
-    pub(crate) durability: Durability,
-    pub(crate) answer: oneshot::Sender<Result<Receipt, BusError>>,
-    pub(crate) _room: OwnedSemaphorePermit,
-}
-
-#[derive(Default)]
-struct Queue {
-    waiting: Vec<Waiting>,
-    /// Whether somebody is at work on it.
-    is_led: bool,
-}
 
 /// One mailbox, shared by everyone in the process who uses it.
 pub(crate) struct Mailbox {
@@ -54,11 +37,13 @@ pub(crate) struct Mailbox {
     clock: Arc<dyn Clock>,
     retention: Option<u32>,
     pub(crate) room: Arc<Semaphore>,
-    queue: Mutex<Queue>,
+    pub(crate) queue: Mutex<Queue>,
     dir: Mutex<Option<PrivateDir>>,
     writer: Mutex<Option<Writer>>,
     /// The highest sequence number this process knows to be given away.
     used: AtomicU64,
+    /// Whether this process has synced the names of the bus and of its kinds.
+    roots: Arc<AtomicBool>,
 }
 
 /// A message of a batch, and what became of it.
@@ -77,6 +62,7 @@ impl Mailbox {
         address: Address,
         clock: Arc<dyn Clock>,
         retention: Option<u32>,
+        roots: Arc<AtomicBool>,
     ) -> Arc<Self> {
         Arc::new(Self {
             home,
@@ -88,15 +74,8 @@ impl Mailbox {
             dir: Mutex::default(),
             writer: Mutex::default(),
             used: AtomicU64::new(0),
+            roots,
         })
-    }
-
-    /// Puts a message into the queue. Whoever gets a [`Lead`] runs it.
-    pub(crate) fn enqueue(self: &Arc<Self>, waiting: Waiting) -> Option<Lead> {
-        let mut queue = lock(&self.queue);
-        queue.waiting.push(waiting);
-        let leads = !std::mem::replace(&mut queue.is_led, true);
-        leads.then(|| Lead { mailbox: Arc::clone(self), is_done: false })
     }
 
     /// The mailbox's directory; `None` where there is none.
@@ -134,17 +113,28 @@ impl Mailbox {
     }
 
     fn make(&self) -> Result<PrivateDir, FsError> {
-        let parents = self.parents()?;
-        let [.., kind] = parents.as_slice() else { return PrivateDir::open_or_create(&self.home) };
+        let [_, _, kind] = self.parents()?;
         kind.subdir(&names::encode(self.address.id()))
     }
 
     /// The directories above the mailbox's, outermost first.
-    fn parents(&self) -> Result<Vec<PrivateDir>, FsError> {
+    fn parents(&self) -> Result<[PrivateDir; 3], FsError> {
         let home = PrivateDir::open_or_create(&self.home)?;
         let bus = home.subdir(BUS)?;
         let kind = bus.subdir(self.address.kind().name())?;
-        Ok(vec![home, bus, kind])
+        Ok([home, bus, kind])
+    }
+
+    /// Makes the name of a new mailbox safe. Who made a directory above may have died before its
+    /// name was, so those are synced too, once a process.
+    fn sync_parents(&self) -> Result<(), FsError> {
+        let [home, bus, kind] = self.parents()?;
+        if !self.roots.load(Ordering::Acquire) {
+            home.sync_names()?;
+            bus.sync_names()?;
+            self.roots.store(true, Ordering::Release);
+        }
+        kind.sync_names()
     }
 
     pub(crate) fn files(&self, error: FsError) -> BusError {
@@ -168,7 +158,7 @@ impl Mailbox {
     }
 
     /// Publishes a batch: one lock, one write, one sync.
-    fn publish(&self, batch: Vec<Waiting>) {
+    pub(crate) fn publish(&self, batch: Vec<Waiting>) {
         let mut writer = lock(&self.writer);
         let mut placed = Vec::with_capacity(batch.len());
         let mut begun = Begun::default();
@@ -230,7 +220,7 @@ impl Mailbox {
             stale => {
                 let used = self.used.load(Ordering::Relaxed);
                 let opened =
-                    Writer::open(&dir, used, || self.parents()).map_err(|error| self.files(error))?;
+                    Writer::open(&dir, used, || self.sync_parents()).map_err(|error| self.files(error))?;
                 begun.segment = stale.is_none() && opened.has_older;
                 opened
             }
@@ -328,50 +318,6 @@ impl Mailbox {
 struct Begun {
     /// A new segment, or the work on a mailbox of several.
     segment: bool,
-}
-
-/// The duty to publish what is waiting until nothing is.
-pub(crate) struct Lead {
-    mailbox: Arc<Mailbox>,
-    is_done: bool,
-}
-
-impl Lead {
-    /// Publishes batch after batch; blocks for as long as that takes.
-    pub(crate) fn run(mut self) {
-        while let Some(batch) = self.take() {
-            self.mailbox.publish(batch);
-        }
-        self.is_done = true;
-    }
-
-    /// What waits, up to a batch; lays the duty down where nothing does.
-    fn take(&self) -> Option<Vec<Waiting>> {
-        let mut queue = lock(&self.mailbox.queue);
-        if queue.waiting.is_empty() {
-            queue.is_led = false;
-            return None;
-        }
-        let mut bytes = 0;
-        let fits = |waiting: &&Waiting| {
-            let fits = bytes < BATCH_BYTES;
-            bytes += waiting.message.text.len();
-            fits
-        };
-        let count = queue.waiting.iter().take_while(fits).count();
-        Some(queue.waiting.drain(..count).collect())
-    }
-}
-
-impl Drop for Lead {
-    /// Where the work was broken off, those who wait are told, by the end of their answers.
-    fn drop(&mut self) {
-        if !self.is_done {
-            let mut queue = lock(&self.mailbox.queue);
-            queue.is_led = false;
-            queue.waiting.clear();
-        }
-    }
 }
 
 fn accept(placed: Vec<Placed>) {

@@ -1,7 +1,7 @@
 //! Reading a mailbox: find the segment by its name, the place in it by halving, then only what
 //! was asked for.
 
-use cyberine_fs::{FsError, OpenFile, PrivateDir};
+use cyberine_fs::{FileStatus, FsError, OpenFile, PrivateDir};
 use cyberine_types::MessageId;
 
 use super::segment::{Backwards, Lines, last_seq, locate};
@@ -11,6 +11,28 @@ use crate::names;
 use crate::page::Collector;
 use crate::port::{Page, ReadRequest};
 use crate::record::checked;
+
+/// The last segment, by which a change of the mailbox is seen.
+pub(crate) struct Tip {
+    dir: PrivateDir,
+    name: String,
+    status: FileStatus,
+}
+
+impl Tip {
+    /// The tip of the mailbox in `dir`; `None` before its first message.
+    pub(crate) fn of(dir: &PrivateDir) -> Result<Option<Self>, FsError> {
+        let Some(first) = segments(dir)?.pop() else { return Ok(None) };
+        let name = names::segment(first);
+        let status = dir.status(&name)?;
+        Ok(status.map(|status| Self { dir: dir.clone(), name, status }))
+    }
+
+    /// Whether it has not changed: one question to the system, which is not answered by the disk.
+    pub(crate) fn is_same(&self) -> bool {
+        self.dir.status(&self.name).is_ok_and(|status| status == Some(self.status))
+    }
+}
 
 /// The first sequence numbers of the mailbox's segments, in order.
 pub(crate) fn segments(dir: &PrivateDir) -> Result<Vec<u64>, FsError> {
@@ -31,12 +53,13 @@ pub(crate) fn open(dir: &PrivateDir, first: u64) -> Result<Option<(OpenFile, u64
 pub(crate) fn page(dir: &PrivateDir, mailbox: &Address, request: ReadRequest) -> Result<Page, FsError> {
     let segments = segments(dir)?;
     let mut collector = Collector::new(request);
-    if request.newest {
-        newest(dir, mailbox, &segments, &mut collector)?;
+    let end = if request.newest {
+        newest(dir, mailbox, &segments, &mut collector)?
     } else {
-        oldest(dir, mailbox, &segments, &mut collector)?;
-    }
-    Ok(collector.finish(last(dir, &segments)?))
+        oldest(dir, mailbox, &segments, &mut collector)?
+    };
+    let last = end.map_or_else(|| last(dir, &segments), Ok)?;
+    Ok(collector.finish(last))
 }
 
 /// The sequence number of the last message; 0 where there was none ever.
@@ -52,13 +75,15 @@ pub(crate) fn last(dir: &PrivateDir, segments: &[u64]) -> Result<u64, FsError> {
     Ok(segments.last().map_or(0, |first| first.saturating_sub(1)))
 }
 
+/// Offers what comes after the cursor; says which message is the last where it has seen it.
 fn oldest(
     dir: &PrivateDir,
     mailbox: &Address,
     segments: &[u64],
     collector: &mut Collector,
-) -> Result<(), FsError> {
+) -> Result<Option<u64>, FsError> {
     let after = collector.request().after;
+    let mut last = None;
     let start = segments.partition_point(|first| *first <= after.saturating_add(1)).saturating_sub(1);
     for (index, first) in segments.iter().enumerate().skip(start) {
         let Some((file, length)) = open(dir, *first)? else { continue };
@@ -71,8 +96,9 @@ fn oldest(
                     if follows_broken {
                         collector.broken();
                     }
+                    last = Some(envelope.seq);
                     if !collector.offer(*envelope) {
-                        return Ok(());
+                        return Ok(None);
                     }
                 }
                 Read::Nothing => {}
@@ -83,25 +109,28 @@ fn oldest(
             collector.broken();
         }
     }
-    Ok(())
+    Ok(last)
 }
 
+/// As [`oldest`], from the end.
 fn newest(
     dir: &PrivateDir,
     mailbox: &Address,
     segments: &[u64],
     collector: &mut Collector,
-) -> Result<(), FsError> {
+) -> Result<Option<u64>, FsError> {
     let after = collector.request().after;
+    let mut last = None;
     for first in segments.iter().rev() {
         let Some((file, length)) = open(dir, *first)? else { continue };
-        let mut lines = Backwards::new(&file, length);
+        let mut lines = Backwards::new(&file, length).large();
         lines.next()?;
         while let Some(line) = lines.next()? {
             match read(line, mailbox) {
                 Read::Message(envelope, follows_broken) => {
+                    last = last.or(Some(envelope.seq));
                     if envelope.seq <= after || !collector.offer(*envelope) {
-                        return Ok(());
+                        return Ok(last);
                     }
                     if follows_broken {
                         collector.broken();
@@ -112,7 +141,7 @@ fn newest(
             }
         }
     }
-    Ok(())
+    Ok(last)
 }
 
 /// What a line holds.

@@ -94,12 +94,20 @@ pub(crate) struct Backwards<'f> {
     /// Whether what was not given ends with the line feed of its last line.
     is_ended: bool,
     is_over: bool,
+    chunk: usize,
 }
 
 impl<'f> Backwards<'f> {
     /// From the end of a file of `length` bytes.
     pub(crate) fn new(file: &'f OpenFile, length: u64) -> Self {
-        Self { file, buffer: Vec::new(), base: length, left: 0, is_ended: false, is_over: false }
+        let (buffer, chunk) = (Vec::new(), SMALL_CHUNK);
+        Self { file, buffer, base: length, left: 0, is_ended: false, is_over: false, chunk }
+    }
+
+    /// For whoever wants more than the last line or two.
+    pub(crate) fn large(mut self) -> Self {
+        self.chunk = CHUNK / 4;
+        self
     }
 
     /// The line before. The first one given is what stands behind the last line feed, and empty
@@ -127,7 +135,7 @@ impl<'f> Backwards<'f> {
             (self.left, self.is_ended) = (0, false);
         }
         self.buffer.truncate(self.left);
-        let wanted = SMALL_CHUNK.max(self.left) as u64;
+        let wanted = self.chunk.max(self.left) as u64;
         let start = self.base.saturating_sub(wanted);
         let mut front = Vec::new();
         let length = usize::try_from(self.base - start).unwrap_or(usize::MAX);

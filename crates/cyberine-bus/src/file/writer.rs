@@ -32,18 +32,18 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Opens the end of the mailbox in `dir`, and begins its first segment where it has none.
-    /// Numbers up to `used` are not given away again. `parents` are the directories above, to be
-    /// synced before the first byte is written: a byte in a file says that its name is safe.
+    /// Numbers up to `used` are not given away again. `sync_parents` makes the names of the
+    /// directories above safe before the first byte is written: a byte in a file says that they are.
     pub(crate) fn open(
         dir: &PrivateDir,
         used: u64,
-        parents: impl FnOnce() -> Result<Vec<PrivateDir>, FsError>,
+        sync_parents: impl FnOnce() -> Result<(), FsError>,
     ) -> Result<Self, FsError> {
         let segments = read::segments(dir)?;
         let Some(first) = segments.last().copied() else {
             let first = used.max(furthest(dir)?) + 1;
             let writer = Self::begin(dir, first, None, false)?;
-            parents()?.iter().try_for_each(PrivateDir::sync_names)?;
+            sync_parents()?;
             return Ok(writer);
         };
         let name = names::segment(first);
@@ -62,7 +62,7 @@ impl Writer {
         if status.length == 0 {
             // Whoever made it may have died before its name was safe.
             dir.sync_names()?;
-            parents()?.iter().try_for_each(PrivateDir::sync_names)?;
+            sync_parents()?;
         }
         writer.look(dir)?;
         writer.last = writer.last.max(used);

@@ -12,6 +12,7 @@ mod faults;
 mod files;
 mod helper;
 mod locks;
+mod logs;
 mod watching;
 
 use cyberine_fs::PrivateDir;
