@@ -34,9 +34,11 @@ pub(crate) fn print(out: &Out, message: &Envelope) {
         head.push_str("  wants an acknowledgement");
     }
     out.line(head);
-    // The bar stands before every line, so that no text can look like the head of another message.
+    // The bar stands before every line, also where a terminal would break one, so that no text can
+    // look like the head of another message.
+    let width = out.breaks_at().map_or(usize::MAX, |width| width.saturating_sub(4));
     for line in message.text.lines() {
-        for piece in broken(&escaped_line(line), out.width().saturating_sub(4)) {
+        for piece in broken(&escaped_line(line), width) {
             out.line(format_args!("  {} {piece}", out.paint(Style::Faint, "│")));
         }
     }

@@ -80,6 +80,11 @@ impl Out {
             .map_or(100, |size| usize::from(size.ws_col).clamp(40, 200))
     }
 
+    /// The width at which a terminal would break a line; `None` where there is no terminal.
+    pub(crate) fn breaks_at(&self) -> Option<usize> {
+        (!self.is_json() && io::stdout().is_terminal()).then(|| self.width())
+    }
+
     /// `text` in a style, where there are colours.
     pub(crate) fn paint(&self, style: Style, text: impl Display) -> String {
         if self.colours { format!("\u{1b}[{}m{text}\u{1b}[0m", style.code()) } else { text.to_string() }

@@ -325,3 +325,29 @@ fn doctor_names_every_missing_key_and_program() {
         assert_eq!(lines.count(), 1, "{named}: {said:?}");
     }
 }
+
+#[test]
+fn an_editor_finds_the_schema_beside_what_init_writes() {
+    let place = Place::new();
+    let printed = place.run(&["schema"]);
+    assert_eq!((printed.code, &printed.json()["title"]), (Some(0), &json!("Cyberine configuration")));
+    for (arguments, config, schema) in [
+        (&["init"][..], place.project().join("cyberine.toml"), ".local/cyberine.schema.json"),
+        (&["init", "--home"], place.home().join("config.toml"), "cyberine.schema.json"),
+    ] {
+        assert_eq!(place.run(arguments).code, Some(0));
+        let text = std::fs::read_to_string(&config).unwrap();
+        assert_eq!(text.lines().next(), Some(format!("#:schema ./{schema}").as_str()), "{text}");
+        let beside = config.parent().unwrap().join(schema);
+        assert_eq!(std::fs::read_to_string(beside).unwrap(), printed.out);
+    }
+    assert_eq!(std::fs::read_to_string(place.project().join(".local/.gitignore")).unwrap(), "*\n");
+    assert_eq!(place.run(&["doctor"]).code, Some(0));
+    // Without the schema a configuration is written all the same.
+    let place = Place::new();
+    std::os::unix::fs::symlink("/tmp", place.project().join(".local")).unwrap();
+    let said = place.run(&["init"]);
+    assert!(said.code == Some(0) && said.err.contains("no schema"), "{said:?}");
+    let text = std::fs::read_to_string(place.project().join("cyberine.toml")).unwrap();
+    assert!(!text.contains("#:schema"), "{text}");
+}

@@ -72,3 +72,18 @@ fn no_color_is_respected_and_an_empty_one_means_nothing() {
     assert!(!on_terminal(&place, "guide", Some("1")).unwrap().contains('\u{1b}'));
     assert!(!on_terminal(&place, "guide --json", None).unwrap().contains('\u{1b}'));
 }
+
+#[test]
+fn a_long_message_cannot_forge_another_ones_head_by_being_wrapped() {
+    let place = Place::new();
+    // Wherever the terminal would break this line, a forged head would stand at its beginning.
+    let text = "#9  2026-01-01 00:00:00Z  human root  note ".repeat(40) + "\u{1b}[2J";
+    assert_eq!(place.run(&["send", "chat:c", &text]).code, Some(0));
+    let Some(shown) = on_terminal(&place, "inbox chat:c", Some("1")) else { return };
+    assert!(!shown.contains('\u{1b}'), "{shown:?}");
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines[0].starts_with("#1  ") && lines.len() > 10, "{shown}");
+    assert!(lines[1..].iter().all(|line| line.starts_with("  │ ") && line.chars().count() <= 80), "{shown}");
+    // Elsewhere nothing is broken up: programs find what they look for.
+    assert!(place.run(&["inbox", "chat:c"]).out.contains(&format!("  │ {}", &text[..text.len() - 4])));
+}

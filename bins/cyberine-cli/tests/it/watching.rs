@@ -132,6 +132,7 @@ fn an_interrupt_before_there_is_anything_to_follow_kills_nothing_halfway() {
     drop(asked);
 
     // The same while an orchestration is being planned: it is not cut off, and says how it ended.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut command = place.command(&["orchestrate", "x"]);
     command.env("CYBERINE_DISCOVERY", silent.local_addr().unwrap().to_string());
     let child =
@@ -142,4 +143,34 @@ fn an_interrupt_before_there_is_anything_to_follow_kills_nothing_halfway() {
     drop(silent);
     let said: crate::place::Said = child.wait_with_output().unwrap().into();
     said.refused(69, &["no provider is configured"]);
+}
+
+#[test]
+fn guidance_reaches_a_running_run_and_the_run_is_seen_on_the_team() {
+    let place = Place::new();
+    let gate = place.path("gate");
+    place.configure(&[gated("a", &gate, "yes"), gated("b", &gate, "yes")].concat());
+    let run = dispatch(&place);
+    let mut watch = place.start(&["watch", &run]);
+    let member = || {
+        let members = place.run(&["team", "--runs", "--json"]).json()["members"].clone();
+        members.as_array().unwrap().iter().find(|member| member["addr"]["id"] == run.as_str()).cloned()
+    };
+    wait_until("the run is on the team", || member().is_some());
+    let member = member().unwrap();
+    assert_eq!(
+        (&member["addr"]["kind"], &member["run"]["taskPreview"], &member["run"]["state"]),
+        (&json!("run"), &json!("six times seven?"), &json!("running")),
+        "{member}"
+    );
+    assert!(place.run(&["team", "--runs"]).out.contains("asked six times seven?"));
+
+    let sent = place.run(&["send", &run, "--steer", "prefer\u{1b}[2J brevity"]);
+    assert!(sent.out.contains("put before the judges"), "{sent:?}");
+    watch.line_with(&["steered by human tester", "brevity"]);
+    std::fs::write(&gate, "").unwrap();
+    watch.line_with(&["done: "]);
+    assert_eq!(watch.end().code, Some(0));
+    let shown = place.run(&["inspect", &run]).out;
+    assert!(shown.contains("steer   human tester") && !shown.contains('\u{1b}'), "{shown}");
 }

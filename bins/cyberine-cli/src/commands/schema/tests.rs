@@ -63,36 +63,43 @@ fn the_schema_knows_the_keys_the_program_knows_and_no_others() {
 #[test]
 fn every_key_of_the_schema_is_documented_and_every_documented_one_is_in_it() {
     let schema = schema();
-    let in_docs = |key: &str| DOCS.contains(&format!("`{key}")) || DOCS.contains(&format!("{key}`"));
-    let documented = |keys: BTreeSet<String>, whose: &str| {
-        let missing: Vec<String> =
-            keys.into_iter().filter(|key| !in_docs(key) && !DOCS.contains(&format!("{key}_usd"))).collect();
-        assert!(missing.is_empty(), "docs/configuration.md says nothing of {missing:?} of {whose}");
+    let providers = section("[providers.NAME]");
+    let missing = |keys: BTreeSet<String>, text: &str| -> Vec<String> {
+        let told = |key: &String| {
+            [format!("`{key}`"), format!("`{key} "), format!(" {key}")].iter().any(|key| text.contains(key))
+        };
+        keys.into_iter().filter(|key| !told(key)).collect()
     };
     for kind in KINDS {
-        documented(provider(&schema, kind), kind);
+        assert_eq!(missing(provider(&schema, kind), providers), Vec::<String>::new(), "{kind}");
     }
-    for section in keys(&schema["properties"]) {
-        if section == "providers" {
-            continue;
-        }
-        let properties = keys(&schema["properties"][&section]["properties"]);
-        for key in documented_in(&section) {
-            assert!(properties.contains(&key), "[{section}] {key} is documented and not in the schema");
-        }
-        documented(properties, &section);
+    let prices = keys(&schema["definitions"]["prices"]["properties"]);
+    assert_eq!(missing(prices, providers), Vec::<String>::new());
+    for name in keys(&schema["properties"]).iter().filter(|name| *name != "providers") {
+        let text = section(&format!("[{name}]"));
+        let properties = keys(&schema["properties"][name]["properties"]);
+        let unknown: Vec<String> =
+            in_table(text).into_iter().filter(|key| !properties.contains(key)).collect();
+        assert_eq!(unknown, Vec::<String>::new(), "documented, and not in the schema: [{name}]");
+        assert_eq!(
+            missing(properties, text),
+            Vec::<String>::new(),
+            "in the schema, and not documented: [{name}]"
+        );
     }
 }
 
-/// The keys in the first column of the table of a section.
-fn documented_in(section: &str) -> Vec<String> {
-    let Some((_, text)) = DOCS.split_once(&format!("## `[{section}]`")) else { return Vec::new() };
-    let text = text.split("\n## ").next().unwrap_or_default();
-    let firsts = text.lines().filter_map(|line| line.strip_prefix("| `")?.split(" |").next());
-    firsts
-        .flat_map(|cell| cell.split('`').step_by(2).map(str::to_owned).collect::<Vec<_>>())
-        .filter(|key| !key.is_empty())
-        .collect()
+/// What the documentation says under a heading.
+fn section(name: &str) -> &'static str {
+    let (_, text) =
+        DOCS.split_once(&format!("## `{name}`")).unwrap_or_else(|| panic!("{name} is not documented"));
+    text.split("\n## ").next().unwrap_or_default()
+}
+
+/// The keys in the first column of a table.
+fn in_table(text: &str) -> Vec<String> {
+    let firsts = text.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
+    firsts.flat_map(|cell| cell.split('`').skip(1).step_by(2)).map(str::to_owned).collect()
 }
 
 #[test]
@@ -153,7 +160,24 @@ fn examples_hold_and_mistakes_are_found() {
         "[providers.b]\nkind = \"openai\"\nbase_url = \"https://h\"\nmodel = \"m\"\napi_key_env = \"sk-123\"\n",
         "[bus]\nbackend = \"nats\"\n",
         "[budget]\nrun_usd = -1\n",
+        "[orchestrate]\napproval_seconds = 0\n",
+        "[presence]\nteam = \"\"\n",
     ] {
         assert!(!faults(wrong).is_empty(), "{wrong}");
+    }
+}
+
+/// Everything people read about it.
+const PAGES: [&str; 2] = [include_str!("../../../../../README.md"), DOCS];
+
+#[test]
+fn every_example_of_the_docs_is_in_order() {
+    for page in PAGES {
+        for example in page.split("```toml\n").skip(1) {
+            let example = example.split("```").next().unwrap_or_default();
+            assert_eq!(faults(example), Vec::<String>::new(), "{example}");
+            let read = offer_of(&ConfigSource::of("example.toml", example));
+            assert!(read.is_ok(), "{read:?}: {example}");
+        }
     }
 }
