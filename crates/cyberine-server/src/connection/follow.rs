@@ -2,11 +2,13 @@
 //!
 //! Every resource that is followed has a task, which waits for a change, then for its turn at the
 //! output, and tells. Changes meanwhile count as one, so that a client that does not read has one
-//! notification pending for each resource at most, and hears of the last change in any case. A
-//! request to follow holds its place among the requests only until it is answered.
+//! notification pending for each resource at most, and hears of the last change in any case. What
+//! changes all the time is told of a few times a second. A request to follow holds its place among
+//! the requests only until it is answered.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use cyberine_protocol::model::SubscriptionFilter;
 use cyberine_protocol::{Answer, RequestKey, RpcError};
@@ -24,6 +26,9 @@ const MAX_FOLLOWED: usize = 512;
 
 /// Listens that may be open on one connection.
 const MAX_LISTENS: usize = 64;
+
+/// The shortest time between two notifications of one resource: a client may read it every time.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// What one connection follows.
 pub(super) struct Follows {
@@ -215,10 +220,13 @@ impl Connection {
     async fn tell(&self, key: RequestKey, uri: &str, mut watch: Box<dyn ResourceWatch>) {
         loop {
             watch.changed().await;
-            let _turn = self.output.turn().await;
-            let session = self.session();
-            let Some(line) = session.updated(key, uri) else { return };
-            self.output.push(line, Flush::Now);
+            {
+                let _turn = self.output.turn().await;
+                let session = self.session();
+                let Some(line) = session.updated(key, uri) else { return };
+                self.output.push(line, Flush::Now);
+            }
+            tokio::time::sleep(PAUSE).await;
         }
     }
 }

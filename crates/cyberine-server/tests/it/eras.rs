@@ -55,7 +55,7 @@ fn resources_are_listed_in_pages_and_read() {
     let templates = host.ask("resources/templates/list", json!({}));
     assert_eq!(templates["result"]["resourceTemplates"][0]["uriTemplate"], "fixture://things/{id}");
     let read = host.ask("resources/read", json!({ "uri": "fixture://things/4" }));
-    assert_eq!(read["result"]["contents"][0]["text"], "{\"id\":4,\"changes\":0}");
+    assert_eq!(read["result"]["contents"][0]["text"], "{\"changes\":0,\"id\":4}");
     let missing = host.ask("resources/read", json!({ "uri": "fixture://things/x" }));
     assert_eq!(missing["error"]["code"], -32002);
     let missing = host.ask("resources/read", stateless(json!({ "uri": "fixture://things/x" }), json!({})));

@@ -6,7 +6,8 @@ use std::time::Duration;
 use cyberine_server::Ended;
 use serde_json::{Value, json};
 
-use crate::host::{Host, PATIENCE, WIRES, server, stateless};
+use crate::fixture::Things;
+use crate::host::{Host, PATIENCE, WIRES, server, server_of, stateless};
 
 /// What a server has to end within once its client is gone. The promise is one second; a loaded
 /// machine gets another one.
@@ -149,6 +150,38 @@ fn what_needs_no_place_does_not_wait_for_one() {
         // 200 lines, of which each would wait for a quarter of a second.
         assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     }
+}
+
+#[test]
+fn calls_that_control_others_find_a_place_where_all_are_taken() {
+    for wire in WIRES {
+        let things = Things::default();
+        let mut host = Host::start(wire, server_of(&things, None));
+        host.initialize(json!({}));
+        fill_places(&mut host);
+        assert_eq!(host.call("list_team", json!({}))["error"]["code"], -33003);
+        for changes in 1..=50 {
+            let touched = host.call("touch", json!({ "id": 1 }));
+            assert_eq!(touched["result"]["structuredContent"]["changes"], changes, "{touched}");
+        }
+        // One that is large takes several places, and so has none.
+        let mut large = json!({ "name": "touch", "arguments": { "id": 1 } });
+        large["_meta"]["pad"] = json!("x".repeat(300 * 1024));
+        assert_eq!(host.ask("tools/call", large)["error"]["code"], -33003);
+        assert_eq!(things.touch(1), 51);
+    }
+}
+
+#[test]
+fn the_places_for_control_are_bounded_too() {
+    let mut host = Host::start(WIRES[0], server());
+    host.initialize(json!({}));
+    fill_places(&mut host);
+    for _ in 0..8 {
+        host.request("tools/call", json!({ "name": "touch", "arguments": { "id": 1, "linger": true } }));
+    }
+    assert_eq!(host.call("touch", json!({ "id": 1 }))["error"]["code"], -33003);
+    host.is_quiet();
 }
 
 #[test]

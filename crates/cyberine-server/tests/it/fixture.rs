@@ -44,6 +44,16 @@ impl FixtureTools {
         Self { tools: Self::tools(), things }
     }
 
+    async fn touch(&self, call: &Call) -> Result<Outcome, CallError> {
+        let id = call.arguments["id"].as_u64().and_then(|id| u32::try_from(id).ok());
+        let Some(id) = id else { return Err(CallError::Internal("no such thing".to_owned())) };
+        let changes = self.things.touch(id);
+        if call.arguments.get("linger") == Some(&json!(true)) {
+            std::future::pending::<()>().await;
+        }
+        done(json!({ "id": id, "changes": changes }))
+    }
+
     fn tools() -> Arc<[Tool]> {
         Arc::from([
             tool(
@@ -74,7 +84,12 @@ impl FixtureTools {
                 &[],
             ),
             tool("noise", "Prints to standard output.", json!({}), &[]),
-            tool("touch", "Changes a thing.", json!({ "id": { "type": "integer", "minimum": 0 } }), &["id"]),
+            tool(
+                "touch",
+                "Changes a thing, and may never come back from that.",
+                json!({ "id": { "type": "integer", "minimum": 0 }, "linger": { "type": "boolean" } }),
+                &["id"],
+            ),
         ])
     }
 }
@@ -121,11 +136,7 @@ impl ToolSet for FixtureTools {
                 }
                 "ask" => ask(&call),
                 "noise" => noise(),
-                "touch" => {
-                    let id = call.arguments["id"].as_u64().and_then(|id| u32::try_from(id).ok());
-                    let Some(id) = id else { return Err(CallError::Internal("no such thing".to_owned())) };
-                    done(json!({ "id": id, "changes": self.things.touch(id) }))
-                }
+                "touch" => self.touch(&call).await,
                 other => Err(CallError::UnknownTool(other.to_owned())),
             }
         })

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::host::{PATIENCE, WIRES};
+use crate::host::{PATIENCE, WIRES, stateless};
 
 /// Cargo builds the examples of a package with its tests.
 fn fixture_server() -> Command {
@@ -124,6 +124,33 @@ fn a_termination_signal_is_a_quiet_end() {
     drop(to);
 }
 
+#[test]
+fn a_termination_signal_ends_what_is_followed_with_its_result() {
+    let mut child =
+        fixture_server().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut to = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let wanted = json!({ "resourceSubscriptions": ["fixture://things/1"] });
+    let listen = stateless(json!({ "notifications": wanted }), json!({}));
+    let touch = stateless(json!({ "name": "touch", "arguments": { "id": 1 } }), json!({}));
+    for (id, method, params) in [("sub", "subscriptions/listen", listen), ("t", "tools/call", touch)] {
+        writeln!(to, "{}", json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
+            .unwrap();
+    }
+    let mut next = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!(next()["method"], "notifications/subscriptions/acknowledged");
+    let mut methods = [next(), next()].map(|message| message["method"].as_str().map(str::to_owned));
+    methods.sort();
+    assert_eq!(methods, [None, Some("notifications/resources/updated".to_owned())]);
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let end = next();
+    assert_eq!((&end["id"], &end["result"]["resultType"]), (&json!("sub"), &json!("complete")), "{end}");
+    assert!(lines.next().is_none());
+    assert!(exited(&mut child).success());
+    drop(to);
+}
+
 /// The most memory a process has had so far, in KiB.
 #[cfg(target_os = "linux")]
 fn peak(child: &Child) -> u64 {
@@ -198,6 +225,19 @@ fn answers_that_wait_in_batches_are_not_piled_up() {
     let parts = answers[0].as_array().unwrap();
     assert_eq!(parts.iter().filter(|part| part["result"].is_object()).count(), 7);
     assert_eq!(parts.iter().filter(|part| part["error"]["code"] == -32603).count(), 33);
+    assert!(grown < 24 * 1024, "{grown} KiB");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn news_that_nobody_reads_is_not_piled_up() {
+    let uris: Vec<String> = (0..500).map(|id| format!("fixture://busy/{id:0>2000}")).collect();
+    let wanted = json!({ "resourceSubscriptions": uris });
+    let listen = stateless(json!({ "notifications": wanted }), json!({}));
+    let listen = json!({ "jsonrpc": "2.0", "id": "sub", "method": "subscriptions/listen", "params": listen });
+    // Twenty times a second each, 1 MiB together.
+    let (news, grown) = answers_and_growth("2025-11-25", &[format!("{listen}\n")], 2000);
+    assert!(news[1..].iter().all(|news| news["method"] == "notifications/resources/updated"));
     assert!(grown < 24 * 1024, "{grown} KiB");
 }
 
