@@ -58,6 +58,6 @@ impl Dialect for AnthropicConfig {
     }
 
     fn wire(&self, answer_bytes: usize, quoter: Quoter) -> Box<dyn Wire> {
-        Box::new(MessageParser::new(answer_bytes, quoter))
+        Box::new(MessageParser::wire(answer_bytes, quoter))
     }
 }

@@ -59,7 +59,7 @@ impl Dialect for OpenaiConfig {
     }
 
     fn wire(&self, answer_bytes: usize, quoter: Quoter) -> Box<dyn Wire> {
-        Box::new(ChatParser::new(answer_bytes, quoter))
+        Box::new(ChatParser::wire(answer_bytes, quoter))
     }
 }
 

@@ -183,8 +183,8 @@ fn check_damaged(file: &str, wire: NewWire) {
 
 #[test]
 fn damage_stops_no_parser_and_chunks_never_matter() {
-    check_damaged(OPENAI, || Box::new(ChatParser::new(LIMIT, Quoter::default())));
-    check_damaged(ANTHROPIC, || Box::new(MessageParser::new(LIMIT, Quoter::default())));
+    check_damaged(OPENAI, || Box::new(ChatParser::wire(LIMIT, Quoter::default())));
+    check_damaged(ANTHROPIC, || Box::new(MessageParser::wire(LIMIT, Quoter::default())));
     check_damaged(CLAUDE, || Box::new(StreamJsonParser::new(LIMIT, Quoter::default())));
 }
 
@@ -194,7 +194,7 @@ const GREETING: &str = "Hello — café 🦉.";
 fn chat_completions_are_read_however_they_arrive() {
     let read = check(
         OPENAI,
-        || Box::new(ChatParser::new(LIMIT, Quoter::default())),
+        || Box::new(ChatParser::wire(LIMIT, Quoter::default())),
         &[
             ("ok", "ok", GREETING),
             ("no_usage_chunk", "ok", "A"),
@@ -222,7 +222,7 @@ fn chat_completions_are_read_however_they_arrive() {
 fn messages_are_read_however_they_arrive() {
     let read = check(
         ANTHROPIC,
-        || Box::new(MessageParser::new(LIMIT, Quoter::default())),
+        || Box::new(MessageParser::wire(LIMIT, Quoter::default())),
         &[
             ("ok", "ok", GREETING),
             ("max_tokens", "truncated", "trunc"),

@@ -1,4 +1,9 @@
-//! A decoder of event streams (WHATWG HTML, section 9.2.6, "Interpreting an event stream").
+//! A decoder of event streams (WHATWG HTML, section 9.2.6, "Interpreting an event stream"),
+//! and the wires that are made of such streams.
+
+mod wire;
+
+pub(crate) use wire::{EventParser, SseWire};
 
 /// One event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -10,15 +10,14 @@ use crate::cost::Counted;
 use crate::error::TurnError;
 use crate::port::{StopReason, ToolCall};
 use crate::quote::Quoter;
-use crate::sse::{SseDecoder, SseEvent};
-use crate::wire::{End, Wire, WireEvent};
+use crate::sse::{EventParser, SseWire};
+use crate::wire::WireEvent;
 
 /// Most content blocks that may be open at once; the wire opens one at a time.
 const OPEN_BLOCKS_MAX: usize = 128;
 
 /// Reads one message.
 pub(crate) struct MessageParser {
-    sse: SseDecoder,
     quoter: Quoter,
     answer_bytes: usize,
     usage: MessageUsage,
@@ -28,7 +27,6 @@ pub(crate) struct MessageParser {
     call_bytes: usize,
     scripted: bool,
     last: &'static str,
-    done: bool,
 }
 
 struct ToolUse {
@@ -137,11 +135,10 @@ impl MessageUsage {
 }
 
 impl MessageParser {
-    /// A parser for an answer of at most `answer_bytes`.
-    pub(crate) fn new(answer_bytes: usize, quoter: Quoter) -> Self {
-        Self {
-            sse: SseDecoder::new(crate::http::event_limit(answer_bytes)),
-            quoter,
+    /// A wire for an answer of at most `answer_bytes`.
+    pub(crate) fn wire(answer_bytes: usize, quoter: Quoter) -> SseWire<Self> {
+        let parser = Self {
+            quoter: quoter.clone(),
             answer_bytes,
             usage: MessageUsage::default(),
             stop_reason: None,
@@ -149,24 +146,11 @@ impl MessageParser {
             call_bytes: 0,
             scripted: false,
             last: "nothing",
-            done: false,
-        }
+        };
+        SseWire::new(answer_bytes, quoter, parser)
     }
 
-    fn events(&mut self, events: Vec<SseEvent>, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
-        for event in events {
-            if self.done {
-                break;
-            }
-            let parsed = serde_json::from_str(&event.data).map_err(|_| TurnError::Protocol {
-                detail: format!("not an event of a message: {}", self.quoter.head(&event.data)),
-            })?;
-            self.event(parsed, out)?;
-        }
-        Ok(())
-    }
-
-    fn event(&mut self, event: Event, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+    fn take(&mut self, event: Event, out: &mut Vec<WireEvent>) -> Result<bool, TurnError> {
         match event {
             Event::MessageStart { message } => {
                 self.last = "message_start";
@@ -188,11 +172,11 @@ impl MessageParser {
                 self.stop_reason = delta.stop_reason.or(self.stop_reason.take());
                 self.count(usage, out);
             }
-            Event::MessageStop => self.done = true,
+            Event::MessageStop => return Ok(true),
             Event::Error { error } => return Err(crate::fault::error_fault(error).classify(&self.quoter)),
             Event::Other => {}
         }
-        Ok(())
+        Ok(false)
     }
 
     fn open_block(&mut self, index: u64, block: Block, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
@@ -237,8 +221,21 @@ impl MessageParser {
             ..Counted::default()
         }));
     }
+}
 
-    fn stop(&self) -> Result<StopReason, TurnError> {
+impl EventParser for MessageParser {
+    fn event(&mut self, data: &str, out: &mut Vec<WireEvent>) -> Result<bool, TurnError> {
+        let event = serde_json::from_str(data).map_err(|_| TurnError::Protocol {
+            detail: format!("not an event of a message: {}", self.quoter.head(data)),
+        })?;
+        self.take(event, out)
+    }
+
+    fn is_whole(&self, data: &str) -> bool {
+        serde_json::from_str::<Event>(data).is_ok()
+    }
+
+    fn stop(&mut self, _out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError> {
         let said = |reason: &str| format!("stop_reason is `{reason}`");
         match self.stop_reason.as_deref() {
             Some("end_turn" | "stop_sequence") => Ok(StopReason::EndTurn),
@@ -256,36 +253,7 @@ impl MessageParser {
     }
 
     fn cut(&self) -> TurnError {
-        match self.sse.foreign() {
-            Some(line) => crate::fault::foreign_fault(line, &self.quoter),
-            None => {
-                TurnError::Cut { detail: format!("`{}` was the last event, not `message_stop`", self.last) }
-            }
-        }
-    }
-}
-
-impl Wire for MessageParser {
-    fn push(&mut self, bytes: &[u8], out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
-        let mut events = Vec::new();
-        let size = self.sse.push(bytes, &mut events);
-        self.events(events, out)?;
-        // What comes after the provider's own end is not looked at.
-        if self.done { Ok(()) } else { size.map_err(|_| TurnError::TooLong { limit: self.answer_bytes }) }
-    }
-
-    fn is_over(&self) -> bool {
-        self.done
-    }
-
-    fn finish(&mut self, _end: End, out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError> {
-        let mut events = Vec::new();
-        // What the connection cut in half is no event; the missing `message_stop` tells of it.
-        if self.sse.finish(&mut events).is_ok() {
-            events.retain(|event| serde_json::from_str::<Event>(&event.data).is_ok());
-            self.events(events, out)?;
-        }
-        if self.done { self.stop() } else { Err(self.cut()) }
+        TurnError::Cut { detail: format!("`{}` was the last event, not `message_stop`", self.last) }
     }
 }
 

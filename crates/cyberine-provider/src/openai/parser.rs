@@ -8,15 +8,14 @@ use crate::cost::Counted;
 use crate::error::TurnError;
 use crate::port::{StopReason, ToolCall};
 use crate::quote::Quoter;
-use crate::sse::{SseDecoder, SseEvent};
-use crate::wire::{End, Wire, WireEvent};
+use crate::sse::{EventParser, SseWire};
+use crate::wire::WireEvent;
 
 /// Most parallel tool calls that are read; more is no sane answer.
 const CALLS_MAX: usize = 128;
 
 /// Reads one chat completion.
 pub(crate) struct ChatParser {
-    sse: SseDecoder,
     quoter: Quoter,
     answer_bytes: usize,
     finish_reason: Option<String>,
@@ -24,7 +23,6 @@ pub(crate) struct ChatParser {
     calls: Vec<PartialCall>,
     call_bytes: usize,
     scripted: bool,
-    done: bool,
 }
 
 #[derive(Default)]
@@ -109,34 +107,18 @@ struct CompletionDetails {
 }
 
 impl ChatParser {
-    /// A parser for an answer of at most `answer_bytes`.
-    pub(crate) fn new(answer_bytes: usize, quoter: Quoter) -> Self {
-        Self {
-            sse: SseDecoder::new(crate::http::event_limit(answer_bytes)),
-            quoter,
+    /// A wire for an answer of at most `answer_bytes`.
+    pub(crate) fn wire(answer_bytes: usize, quoter: Quoter) -> SseWire<Self> {
+        let parser = Self {
+            quoter: quoter.clone(),
             answer_bytes,
             finish_reason: None,
             refusal: String::new(),
             calls: Vec::new(),
             call_bytes: 0,
             scripted: false,
-            done: false,
-        }
-    }
-
-    fn events(&mut self, events: Vec<SseEvent>, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
-        for event in events {
-            if self.done {
-                break;
-            }
-            if event.data.trim() == "[DONE]" {
-                self.done = true;
-            } else if !event.data.trim().is_empty() {
-                let chunk = serde_json::from_str(&event.data).map_err(|_| self.malformed(&event.data))?;
-                self.chunk(chunk, out)?;
-            }
-        }
-        Ok(())
+        };
+        SseWire::new(answer_bytes, quoter, parser)
     }
 
     fn chunk(&mut self, chunk: Chunk, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
@@ -204,6 +186,24 @@ impl ChatParser {
         }
         Ok(())
     }
+}
+
+impl EventParser for ChatParser {
+    fn event(&mut self, data: &str, out: &mut Vec<WireEvent>) -> Result<bool, TurnError> {
+        match data.trim() {
+            "[DONE]" => return Ok(true),
+            "" => return Ok(false),
+            _ => {}
+        }
+        let chunk = serde_json::from_str(data).map_err(|_| TurnError::Protocol {
+            detail: format!("not a chunk of a chat completion: {}", self.quoter.head(data)),
+        })?;
+        self.chunk(chunk, out).map(|()| false)
+    }
+
+    fn is_whole(&self, data: &str) -> bool {
+        data.trim() == "[DONE]"
+    }
 
     fn stop(&mut self, out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError> {
         if !self.refusal.trim().is_empty() {
@@ -231,45 +231,12 @@ impl ChatParser {
         }
     }
 
-    fn malformed(&self, data: &str) -> TurnError {
-        TurnError::Protocol {
-            detail: format!("not a chunk of a chat completion: {}", self.quoter.head(data)),
-        }
-    }
-
     fn cut(&self) -> TurnError {
-        if let Some(line) = self.sse.foreign() {
-            return crate::fault::foreign_fault(line, &self.quoter);
-        }
         let seen = match &self.finish_reason {
             Some(reason) => format!("finish_reason `{}`, no `[DONE]`", self.quoter.head(reason)),
             None => "no finish_reason, no `[DONE]`".to_owned(),
         };
         TurnError::Cut { detail: seen }
-    }
-}
-
-impl Wire for ChatParser {
-    fn push(&mut self, bytes: &[u8], out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
-        let mut events = Vec::new();
-        let size = self.sse.push(bytes, &mut events);
-        self.events(events, out)?;
-        // What comes after the provider's own end is not looked at.
-        if self.done { Ok(()) } else { size.map_err(|_| TurnError::TooLong { limit: self.answer_bytes }) }
-    }
-
-    fn is_over(&self) -> bool {
-        self.done
-    }
-
-    fn finish(&mut self, _end: End, out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError> {
-        let mut events = Vec::new();
-        // What the connection cut in half is no event; the missing `[DONE]` tells of it.
-        if self.sse.finish(&mut events).is_ok() {
-            events.retain(|event| event.data.trim() == "[DONE]");
-            self.events(events, out)?;
-        }
-        if self.done { self.stop(out) } else { Err(self.cut()) }
     }
 }
 

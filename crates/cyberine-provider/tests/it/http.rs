@@ -98,6 +98,27 @@ fn a_key_that_is_echoed_in_an_answer_goes_no_further() {
 }
 
 #[test]
+fn a_reply_in_json_brings_no_key_back_however_it_is_spelled() {
+    block_on(async {
+        let numbers: String = KEY.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect();
+        let percent: String = KEY.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        for spelled in [&numbers, &numbers.replace('\\', "\\\\"), &KEY.replace('-', "\\u002d"), &percent] {
+            let reply = format!("{{\"winner\":\"A\",\"reason\":\"it holds {spelled}\"}}");
+            let (begin, rest) = reply.split_at(reply.len() - spelled.len() / 2);
+            let (message, body) = (chat(&[begin, rest]) + CHAT_END, json!({ "choices": 7, "why": reply }));
+            let server = Server::streaming(vec![Step::OneByOne(message.into_bytes()), Step::Hang]).await;
+            let taken = take(&provider(openai(&server)), turn("x")).await;
+            let decoded: Value = serde_json::from_str(&taken.text).unwrap();
+            assert_eq!(decoded["reason"], "it holds [redacted]", "{spelled}");
+
+            let server = Server::streaming(vec![Step::Send(format!("data: {body}\n\n").into_bytes())]).await;
+            let error = take(&provider(openai(&server)), turn("x")).await.error();
+            assert!(error.contains("it holds [redacted]"), "{error}");
+        }
+    });
+}
+
+#[test]
 fn a_message_is_asked_for_and_read() {
     block_on(async {
         let stream = concat!(
