@@ -106,6 +106,7 @@ impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         let exit = match error.kind() {
             _ if matches!(error, StoreError::CapReached { .. }) => Exit::TryAgain,
+            _ if matches!(error, StoreError::TooLarge { .. }) => Exit::Usage,
             StoreErrorKind::NotFound => Exit::Unavailable,
             StoreErrorKind::Busy => Exit::TryAgain,
             StoreErrorKind::Setup => Exit::Configuration,
@@ -128,6 +129,8 @@ mod tests {
         assert_eq!(Problem::from(StoreError::Busy { attempt: "list runs" }).exit, Exit::TryAgain);
         let home = StoreError::HomeUnusable { path: "/h".into(), detail: "no".to_owned() };
         assert_eq!(Problem::from(home).exit, Exit::Configuration);
+        let long = StoreError::TooLarge { what: "comment", found: 2, limit: 1, unit: "characters" };
+        assert_eq!(Problem::from(long).exit, Exit::Usage);
     }
 
     #[test]
