@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use cyberine_types::{Clock, InstanceId};
@@ -50,7 +50,7 @@ struct Shared {
     place: Place,
     clock: Arc<dyn Clock>,
     instance: InstanceId,
-    host: Host,
+    host: OnceLock<Host>,
     interval: Duration,
     /// What this process announces.
     entries: Mutex<HashMap<RecordAddr, Arc<Entry>>>,
@@ -82,7 +82,7 @@ impl FilePresence {
             place: Place::new(home.into()),
             clock,
             instance,
-            host: Host::here(),
+            host: OnceLock::new(),
             interval: interval.clamp(INTERVALS[0], INTERVALS[1]),
             entries: Mutex::default(),
             count: AtomicU64::new(0),
@@ -135,10 +135,14 @@ impl Presence for FilePresence {
 }
 
 impl Shared {
+    fn host(&self) -> &Host {
+        self.host.get_or_init(Host::here)
+    }
+
     fn look(&self, sweep: bool) -> Result<reader::Look, cyberine_fs::FsError> {
         let Some(dir) = self.place.existing()? else { return Ok(reader::Look::default()) };
         let mut memory = lock(&self.memory);
-        let mut processes = Processes::new(self.host.clone());
+        let mut processes = Processes::new(self.host().clone());
         let look = reader::look(&dir, memory.pass(Instant::now()), &mut processes, &*self.clock)?;
         drop(memory);
         if sweep {

@@ -45,14 +45,14 @@ pub(crate) struct Memory<V> {
     before: Option<Instant>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct Seen<V> {
     version: V,
     at: Instant,
     age: Duration,
 }
 
-/// One look at all files, beginning at an instant.
+/// One look at all files, beginning at an instant. One that is not ended is as if it had not been.
 #[derive(Debug)]
 pub(crate) struct Pass<'a, V> {
     memory: &'a mut Memory<V>,
@@ -60,7 +60,7 @@ pub(crate) struct Pass<'a, V> {
     found: HashMap<String, Seen<V>>,
 }
 
-impl<V: PartialEq> Memory<V> {
+impl<V: Copy + PartialEq> Memory<V> {
     pub(crate) fn new() -> Self {
         Self { seen: HashMap::new(), before: None }
     }
@@ -70,14 +70,14 @@ impl<V: PartialEq> Memory<V> {
     }
 }
 
-impl<V: PartialEq> Pass<'_, V> {
+impl<V: Copy + PartialEq> Pass<'_, V> {
     /// The age of the beat in the file `name`, of which `version` was found now. `first` tells how
     /// old it looks; it is asked only where this version was not seen before. A version that came
     /// since the previous look cannot be older than that look.
     pub(crate) fn age(&mut self, name: &str, version: V, first: impl FnOnce() -> Duration) -> Duration {
         let now = self.now;
-        let seen = match self.memory.seen.remove(name) {
-            Some(seen) if seen.version == version => seen,
+        let seen = match self.memory.seen.get(name) {
+            Some(seen) if seen.version == version => *seen,
             _ => {
                 let since = self.memory.before.map(|before| now.saturating_duration_since(before));
                 let first = first();
@@ -159,6 +159,17 @@ mod tests {
         // They stand at 1970: a beat that looks fresh still runs out.
         assert_eq!(look(70, 4, 0), s(0));
         assert_eq!(look(170, 4, 0), s(100));
+    }
+
+    #[test]
+    fn a_look_that_failed_makes_nobody_younger() {
+        let start = Instant::now();
+        let mut memory = Memory::new();
+        let mut pass = memory.pass(start);
+        assert_eq!(pass.age("a", 1, || s(50)), s(50));
+        pass.end();
+        assert_eq!(memory.pass(start + s(5)).age("a", 1, || s(55)), s(55));
+        assert_eq!(memory.pass(start + s(15)).age("a", 1, || s(65)), s(65));
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl Shared {
             repo_cwd,
             capabilities,
             pid: std::process::id(),
-            host: self.host.clone(),
+            host: self.host().clone(),
             started_at: now,
             last_beat: now,
             beat_uptime_ms: 0,
