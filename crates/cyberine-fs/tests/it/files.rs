@@ -323,3 +323,24 @@ fn fill(disk: &Path) {
     home.append("log", b"new\n", Durability::Durable).unwrap();
     assert_eq!(home.list(9).unwrap().names.len(), 2);
 }
+
+#[test]
+fn a_file_is_dated_by_what_was_read_and_only_that_is_dated_anew() {
+    let (_scratch, home) = home();
+    home.replace("a", b"first", Durability::Fast).unwrap();
+    let first = home.read_dated("a", 64).unwrap().unwrap();
+    let now = home.file_system_time().unwrap();
+    assert_eq!(first.bytes, b"first");
+    assert!(first.modified <= now && now < first.modified + Duration::from_secs(60));
+
+    let earlier = now - Duration::from_secs(3600);
+    assert!(home.set_modified("a", first.identity, earlier).unwrap());
+    assert_eq!(home.read_dated("a", 64).unwrap().unwrap().modified, earlier);
+    // Made while the first is still there, so that it is another file.
+    home.replace("a", b"second", Durability::Fast).unwrap();
+    assert!(!home.set_modified("a", first.identity, earlier).unwrap());
+    assert!(home.read_dated("a", 64).unwrap().unwrap().modified >= first.modified);
+    assert_eq!(home.read_dated("absent", 64).unwrap(), None);
+    assert!(!home.set_modified("absent", first.identity, earlier).unwrap());
+    assert!(matches!(home.read_dated("a", 5), Err(FsError::TooLarge { limit: 5, .. })));
+}
