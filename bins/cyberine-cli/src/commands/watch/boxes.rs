@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::lines::clock;
 use crate::args::Watch;
+use crate::decision::short;
 use crate::mail;
 use crate::message::who;
 use crate::out::{Out, Style};
@@ -114,6 +115,14 @@ fn is_echo(message: &Envelope) -> bool {
     message.topic == Topic::Progress && message.sender.channel == Channel::Run
 }
 
+/// A mailbox as it is spelled, a run by the beginning of its id.
+fn name(mailbox: &Address) -> String {
+    match mailbox.id().parse::<RunId>() {
+        Ok(run) if mailbox.kind() == AddressKind::Run => format!("run:{}", short(run)),
+        _ => spelled(mailbox),
+    }
+}
+
 fn show(mailbox: &Address, message: &Envelope, out: &Out) {
     if out.is_json() {
         return out.json_line(&json!({ "type": "message", "mailbox": mailbox, "message": message }));
@@ -124,7 +133,7 @@ fn show(mailbox: &Address, message: &Envelope, out: &Out) {
     out.line(format_args!(
         "{}  {}  #{} {}{steer}: {}{more}",
         clock(message.sent_at),
-        out.paint(Style::Busy, cut(&escaped(&spelled(mailbox)), 48)),
+        out.paint(Style::Busy, cut(&escaped(&name(mailbox)), 48)),
         message.seq,
         who(out, message),
         cut(&escaped(first), out.width())
