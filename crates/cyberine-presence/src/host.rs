@@ -91,6 +91,7 @@ mod tests {
         Host { boot_id: boot_id.to_owned(), pid_started: 1 }
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn a_clock_is_shared_across_process_namespaces_but_processes_are_not() {
         let here = of("boot/1/2");
