@@ -161,7 +161,9 @@ impl Bench {
             times[7].push(each(READS, || {
                 (0..READS).for_each(|_| {
                     let twenty = Arc::clone(&twenty);
-                    runtime.block_on(tokio::task::spawn_blocking(move || twenty.read())).unwrap();
+                    runtime
+                        .block_on(async { tokio::task::spawn_blocking(move || twenty.read()).await })
+                        .unwrap();
                 });
             }));
             // A process that has just begun: nothing is open, nothing is known.

@@ -4,8 +4,6 @@
 //! `{"seq":1,…,"crc":"89abcdef"}`. JSON escapes every control character, so a line feed ends a
 //! record and nothing else, and the byte [`CANCEL`] is in none.
 
-use cyberine_types::MessageId;
-
 use crate::address::Address;
 use crate::envelope::Envelope;
 
@@ -37,7 +35,7 @@ pub(crate) fn encode(envelope: &Envelope, into: &mut Vec<u8>) -> serde_json::Res
 pub(crate) fn checked(line: &[u8]) -> Option<Record<'_>> {
     exactly(line).or_else(|| {
         let rest = line.get(1..)?;
-        let start = rest.windows(START.len()).rposition(|window| window == START)?;
+        let start = memchr::memmem::rfind(rest, START)?;
         exactly(&rest[start..]).map(|record| Record { follows_broken: true, ..record })
     })
 }
@@ -77,10 +75,12 @@ impl Record<'_> {
     pub(crate) fn message_of(&self, mailbox: &Address) -> Option<Envelope> {
         self.envelope().filter(|envelope| envelope.to == *mailbox)
     }
+}
 
-    /// Whether it is the message `id`, by a look at the place where a record has its id.
-    pub(crate) fn has_id(&self, id: &MessageId) -> bool {
-        let text = format!("{},\"id\":\"{id}\"", self.seq);
-        self.bytes[START.len()..].starts_with(text.as_bytes())
-    }
+/// Whether `line` begins as the record of the message `id` does. Its checksum was not looked at.
+pub(crate) fn begins_with_id(line: &[u8], id: &str) -> bool {
+    let Some(number) = line.strip_prefix(START) else { return false };
+    let digits = number.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let rest = number[digits..].strip_prefix(b",\"id\":\"");
+    rest.is_some_and(|rest| rest.starts_with(id.as_bytes()))
 }

@@ -1,12 +1,13 @@
 //! One mailbox as this process uses it: its directory, who waits to publish, and its end.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cyberine_fs::{Durability, FsError, LockFile, PrivateDir};
-use cyberine_types::{Clock, Timestamp};
+use cyberine_types::{Clock, MessageId, Timestamp};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::queue::{Queue, Waiting};
@@ -14,6 +15,7 @@ use super::read;
 use super::retention;
 use super::writer::Writer;
 use crate::address::Address;
+use crate::envelope::Outgoing;
 use crate::error::BusError;
 use crate::names;
 use crate::page::{seal, stamp};
@@ -55,6 +57,11 @@ struct Placed {
     found: Option<read::Found>,
     _room: OwnedSemaphorePermit,
 }
+
+/// What a search found, and where it ended.
+type Sought = (Option<read::Found>, read::Place);
+/// The receipt of a message that is there already, and its record where that is not of this batch.
+type Known = (Receipt, Option<read::Found>);
 
 impl Mailbox {
     pub(crate) fn new(
@@ -214,6 +221,13 @@ impl Mailbox {
         begun: &mut Begun,
     ) -> Result<(), BusError> {
         let dir = self.made()?;
+        // What is long is looked through before the lock is taken, and only the rest under it.
+        let mut sought: HashMap<MessageId, Sought> = HashMap::new();
+        for waiting in batch.as_slice().iter().filter(|waiting| waiting.message.again) {
+            let id = waiting.message.id;
+            let looked = read::find(&dir, &self.address, &id, read::Place::default());
+            sought.insert(id, looked.map_err(|error| self.files(error))?);
+        }
         let held = self.lock(&dir, LOCK)?;
         let current = match writer.take() {
             Some(current) if current.is_current(&dir).map_err(|error| self.files(error))? => current,
@@ -237,9 +251,10 @@ impl Mailbox {
         let repair = bytes.len();
         for waiting in batch {
             let id = waiting.message.id;
-            let known = match waiting.message.again {
-                true => self.known(&dir, id, placed)?,
-                false => None,
+            let known = match (repeated(placed, &waiting.message), sought.remove(&id)) {
+                (Some(known), _) => Some(known),
+                (None, Some(looked)) => self.known(&dir, id, looked)?,
+                (None, None) => None,
             };
             let (receipt, found) = match known {
                 Some(known) => known,
@@ -265,17 +280,12 @@ impl Mailbox {
         Ok(())
     }
 
-    /// The message `id`, where it is in the mailbox or in this batch already.
-    fn known(
-        &self,
-        dir: &PrivateDir,
-        id: cyberine_types::MessageId,
-        placed: &[Placed],
-    ) -> Result<Option<(Receipt, Option<read::Found>)>, BusError> {
-        if let Some(one) = placed.iter().find(|one| one.receipt.id == id) {
-            return Ok(Some((one.receipt, None)));
-        }
-        let found = read::find(dir, &self.address, &id).map_err(|error| self.files(error))?;
+    /// The message `id`, where it was found or came while the lock was waited for.
+    fn known(&self, dir: &PrivateDir, id: MessageId, looked: Sought) -> Result<Option<Known>, BusError> {
+        let found = match looked {
+            (Some(found), _) => Some(found),
+            (None, end) => read::find(dir, &self.address, &id, end).map_err(|error| self.files(error))?.0,
+        };
         Ok(found.map(|found| {
             let receipt = Receipt { id, seq: found.envelope.seq, sent_at: found.envelope.sent_at };
             (receipt, Some(found))
@@ -318,6 +328,12 @@ impl Mailbox {
 struct Begun {
     /// A new segment, or the work on a mailbox of several.
     segment: bool,
+}
+
+/// A message that is tried again in the batch in which it is.
+fn repeated(placed: &[Placed], message: &Outgoing) -> Option<Known> {
+    let one = placed.iter().filter(|_| message.again).find(|one| one.receipt.id == message.id)?;
+    Some((one.receipt, None))
 }
 
 fn accept(placed: Vec<Placed>) {

@@ -10,7 +10,7 @@ use crate::envelope::Envelope;
 use crate::names;
 use crate::page::Collector;
 use crate::port::{Page, ReadRequest};
-use crate::record::checked;
+use crate::record::{begins_with_id, checked};
 
 /// The last segment, by which a change of the mailbox is seen.
 pub(crate) struct Tip {
@@ -173,21 +173,35 @@ pub(crate) struct Found {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Looks for the message `id`, the newest segment first.
-pub(crate) fn find(dir: &PrivateDir, mailbox: &Address, id: &MessageId) -> Result<Option<Found>, FsError> {
-    for first in segments(dir)?.into_iter().rev() {
+/// Where a search for a message ended: everything before was looked at.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Place {
+    first: u64,
+    offset: u64,
+}
+
+/// Looks for the message `id` from a place on; says where a search that found nothing ended.
+pub(crate) fn find(
+    dir: &PrivateDir,
+    mailbox: &Address,
+    id: &MessageId,
+    from: Place,
+) -> Result<(Option<Found>, Place), FsError> {
+    let (id, mut end) = (id.to_string(), from);
+    for first in segments(dir)?.into_iter().filter(|first| *first >= from.first) {
         let Some((file, length)) = open(dir, first)? else { continue };
-        let mut lines = Lines::between(&file, 0, length);
+        let start = if first == from.first { from.offset } else { 0 };
+        let mut lines = Lines::between(&file, start, length);
         while let Some(line) = lines.next()? {
-            if let Some(record) = checked(line.bytes)
-                && record.has_id(id)
+            if begins_with_id(line.bytes, &id)
+                && let Some(record) = checked(line.bytes)
                 && let Some(envelope) = record.message_of(mailbox)
             {
-                let offset = line.offset + (line.bytes.len() - record.bytes.len()) as u64;
                 let bytes = [record.bytes, b"\n"].concat();
-                return Ok(Some(Found { envelope, first, offset, bytes }));
+                return Ok((Some(Found { envelope, first, offset: line.offset, bytes }), end));
             }
         }
+        end = Place { first, offset: lines.offset() };
     }
-    Ok(None)
+    Ok((None, end))
 }

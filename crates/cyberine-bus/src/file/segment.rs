@@ -2,6 +2,7 @@
 //! a sequence number in it.
 
 use cyberine_fs::{FsError, OpenFile};
+use memchr::{memchr, memrchr};
 
 use crate::record::{CANCEL, checked, exactly};
 
@@ -47,7 +48,7 @@ impl<'f> Lines<'f> {
 
     pub(crate) fn next(&mut self) -> Result<Option<Line<'_>>, FsError> {
         loop {
-            if let Some(found) = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n') {
+            if let Some(found) = memchr(b'\n', &self.buffer[self.searched..]) {
                 let (start, end) = (self.given, self.searched + found);
                 (self.given, self.searched) = (end + 1, end + 1);
                 let offset = self.base + start as u64;
@@ -118,7 +119,7 @@ impl<'f> Backwards<'f> {
         }
         loop {
             let end = self.left - usize::from(self.is_ended);
-            if let Some(found) = self.buffer[..end].iter().rposition(|byte| *byte == b'\n') {
+            if let Some(found) = memrchr(b'\n', &self.buffer[..end]) {
                 (self.left, self.is_ended) = (found + 1, true);
                 return Ok(Some(&self.buffer[found + 1..end]));
             }
