@@ -79,18 +79,23 @@ fn one_run(world: &World, era: Era, approve: bool) -> Result<()> {
     followed.end(follower)
 }
 
-/// The run told its own inbox how it went.
+/// The run tells its own inbox how it went; of its end a moment after it is on record.
 fn progress_in_its_inbox(server: &mut Server, run: &str) -> Result<()> {
-    let inbox = said(server, "poll_inbox", &json!({"kind": "run", "id": run}))?;
-    let messages = inbox["messages"].as_array().context("messages")?;
-    let progress: Vec<&str> = messages
-        .iter()
-        .filter(|message| {
+    let (mut progress, mut cursor) = (Vec::new(), json!(0));
+    let is_end = |line: &String| line.starts_with("settled ");
+    while !progress.last().is_some_and(is_end) {
+        let arguments = json!({"kind": "run", "id": run, "cursor": cursor, "waitMs": 10_000});
+        let inbox = said(server, "poll_inbox", &arguments)?;
+        let messages = inbox["messages"].as_array().context("messages")?;
+        ensure!(!messages.is_empty(), "no news of its end in the run's inbox: {progress:?}");
+        let own = |message: &&Value| {
             message["topic"] == "progress" && message["from"] == json!({"kind": "run", "id": run})
-        })
-        .filter_map(|message| message["text"].as_str())
-        .collect();
-    ensure!(progress.len() >= 3, "news of the run in its inbox: {progress:?}");
+        };
+        let lines = messages.iter().filter(own).filter_map(|message| message["text"].as_str());
+        progress.extend(lines.map(str::to_owned));
+        cursor = inbox["nextCursor"].clone();
+    }
+    ensure!(progress.len() >= 3 && progress[0] == "started", "news of the run in its inbox: {progress:?}");
     Ok(())
 }
 
