@@ -1,5 +1,6 @@
 //! Serving one host on stdin and stdout.
 
+use std::convert::Infallible;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -64,17 +65,22 @@ fn serve(stdio: StdioGuard, options: &ServeOptions, environment: Arc<Environment
     let host = Arc::new(Host::new(options.clone(), environment)?);
     let server = server(&host, token)?;
     runtime::block_on(async move {
-        tokio::spawn(Arc::clone(&host).announce_soon());
         let stop = CancellationToken::new();
         let ending = stop.clone();
-        let serving = server.serve_stdio(stdio, stop);
-        tokio::pin!(serving);
-        let ended = tokio::select! {
-            ended = &mut serving => ended,
-            () = runtime::asked_to_end() => {
-                ending.cancel();
-                serving.await
+        let serving = async {
+            let serving = server.serve_stdio(stdio, stop);
+            tokio::pin!(serving);
+            tokio::select! {
+                ended = &mut serving => ended,
+                () = runtime::asked_to_end() => {
+                    ending.cancel();
+                    serving.await
+                }
             }
+        };
+        let ended = tokio::select! {
+            ended = serving => ended,
+            never = host.announce_soon() => match never {},
         };
         host.farewell().await;
         ended.map(drop).map_err(|error| Problem::of(Exit::Internal, &error))
@@ -180,9 +186,10 @@ impl Host {
 
     /// Announces this server once it has been there for a moment: what only asks for the tools and
     /// leaves again is nobody to write to.
-    async fn announce_soon(self: Arc<Self>) {
+    async fn announce_soon(&self) -> Infallible {
         tokio::time::sleep(ARRIVAL).await;
         self.announce().await;
+        std::future::pending().await
     }
 
     /// Announces this server, once. Where that fails it serves all the same.

@@ -1,10 +1,5 @@
 //! The real server, spoken to as a host does, with runs in real processes.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::disallowed_methods,
-    reason = "tests stop at the first surprise, and start the program under test as a host would"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests stop at the first surprise")]
 
 mod faults;
 mod gate;

@@ -232,3 +232,46 @@ fn a_run_whose_runner_was_killed_is_not_taken_for_a_reader() {
     kill_nine(view["enginePid"].as_u64().unwrap());
     wait_until("the run is known to be over", || host.ok("send_message", &steer)["delivered"] == false);
 }
+
+#[test]
+fn who_follows_a_run_hears_of_what_other_hosts_make_of_it() {
+    let place = Place::new();
+    let gate = place.path("gate");
+    place.configure(&gated("a", &gate, "yes"));
+    let (mut acts, mut follows) = (place.host(), place.host());
+    let run = acts.orchestrate("x");
+    let uri = json!({ "uri": format!("cyberine://runs/{run}") });
+    let subscribed = follows.request("resources/subscribe", &uri);
+    assert!(subscribed.get("result").is_some(), "{subscribed}");
+    std::fs::write(&gate, "").unwrap();
+    acts.settled(&run);
+    let heard = |host: &mut Host| {
+        host.request("ping", &json!({}));
+        let updated = |note: &&Value| note["method"] == "notifications/resources/updated";
+        host.notes.iter().filter(updated).filter(|note| note["params"] == uri).count()
+    };
+    wait_until("the end was told", || {
+        let view = follows.ok("inspect_run", &json!({ "runId": run }));
+        view["state"] == "done" && heard(&mut follows) > 0
+    });
+    // Whatever is told of the run itself is told by then.
+    let settled = acts.ok("inspect_run", &json!({ "runId": run }))["nextSeq"].clone();
+    follows.notes.clear();
+    acts.ok("approve_run", &json!({ "runId": run }));
+    wait_until("the decision was told", || heard(&mut follows) > 0);
+    let decided = follows.ok("inspect_run", &json!({ "runId": run }));
+    assert!(decided["nextSeq"].as_u64() > settled.as_u64());
+}
+
+#[test]
+fn an_argument_that_is_none_is_refused_by_name() {
+    let place = Place::new();
+    let mut host = place.host();
+    for extra in ["from", "sender", "decidedBy", "from_kind"] {
+        let mut send = json!({ "to_kind": "chat", "to_id": "c", "text": "x" });
+        send[extra] = json!({ "kind": "human", "id": "root" });
+        let error = host.refused("send_message", &send);
+        assert!(error.contains(extra), "{error}");
+    }
+    assert_eq!(host.ok("poll_inbox", &json!({ "kind": "chat", "id": "c" }))["last"], 0);
+}
