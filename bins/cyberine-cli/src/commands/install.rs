@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::args::Install;
 use crate::out::{Out, Style};
-use crate::plain::escaped;
+use crate::plain::{escaped, escaped_line};
 
 /// What became of the host's file.
 #[derive(Debug, Serialize)]
@@ -220,9 +220,13 @@ impl Task<'_> {
         }
         for line in difference(file.text().unwrap_or_default(), after) {
             match line {
-                Line::Same(text) => out.line(format_args!("    {}", escaped(&text))),
-                Line::Gone(text) => out.line(out.paint(Style::Bad, format_args!("  - {}", escaped(&text)))),
-                Line::New(text) => out.line(out.paint(Style::Good, format_args!("  + {}", escaped(&text)))),
+                Line::Same(text) => out.line(format_args!("    {}", escaped_line(&text))),
+                Line::Gone(text) => {
+                    out.line(out.paint(Style::Bad, format_args!("  - {}", escaped_line(&text))))
+                }
+                Line::New(text) => {
+                    out.line(out.paint(Style::Good, format_args!("  + {}", escaped_line(&text))))
+                }
             }
         }
     }

@@ -9,6 +9,7 @@
 mod configuration;
 mod decisions;
 mod demo;
+mod install;
 mod mail;
 mod mailbox_files;
 mod orchestrate;
