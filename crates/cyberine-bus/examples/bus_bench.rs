@@ -191,15 +191,18 @@ impl Bench {
 
     fn waking(&self) {
         use rustix::fs::inotify;
-        let log = self.log("woken");
+        // Each in a directory of its own, so that none hears of another.
+        let [bare, watched] = ["bare", "watched"].map(|name| self.scratch.join(name));
+        [&bare, &watched].into_iter().for_each(|dir| std::fs::create_dir(dir).unwrap());
+        let (log, seen) = (self.log("bare/log"), self.log("watched/log"));
         let (mut floor, mut watcher, mut ours) = (Vec::new(), Vec::new(), Vec::new());
-        let mut news = Watcher::shared().watch(&self.scratch);
+        let mut news = Watcher::shared().watch(&watched);
         let place = chat("woken");
         let bus = self.bus();
         let (sleeper, waker) = (runtime(), runtime());
         waker.block_on(bus.publish(note(&place), Durability::Fast)).unwrap();
         let instance = inotify::init(inotify::CreateFlags::CLOEXEC).unwrap();
-        inotify::add_watch(&instance, self.scratch.join("woken"), inotify::WatchFlags::MODIFY).unwrap();
+        inotify::add_watch(&instance, &bare, inotify::WatchFlags::MODIFY).unwrap();
         for seq in 1..=u64::try_from(WAKES).unwrap() {
             floor.push(woken(
                 || assert!(rustix::io::read(&instance, &mut [0; 512]).unwrap() > 0),
@@ -209,7 +212,7 @@ impl Bench {
             while sleeper.block_on(news.changed(Duration::ZERO)) == Wake::Changed {}
             watcher.push(woken(
                 || assert_eq!(sleeper.block_on(news.changed(Duration::from_secs(60))), Wake::Changed),
-                || (&log).write_all(b"news\n").unwrap(),
+                || (&seen).write_all(b"news\n").unwrap(),
             ));
             ours.push(woken(
                 || sleeper.block_on(bus.changed(place.clone(), seq, Duration::from_secs(60))),

@@ -28,7 +28,8 @@ pub struct Envelope {
     pub topic: Topic,
     /// The text.
     pub text: String,
-    /// When it was published.
+    /// When it was published: later than the message before it in its mailbox, also where the
+    /// clock went back, by up to an hour.
     pub sent_at: Timestamp,
     /// The conversation it belongs to.
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -151,3 +151,35 @@ fn files_advice(error: &FsError) -> &'static str {
         _ => "Make `bus/` in the home yours alone (directories 0700, files 0600), without links.",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_failure_has_a_code_and_says_what_to_do() {
+        let path = || PathBuf::from("/home/bus");
+        let source = || std::io::Error::from_raw_os_error(28);
+        let files = [
+            FsError::Full { path: path(), source: source() },
+            FsError::NotWritable { path: path(), source: source() },
+            FsError::NotSynced { path: path(), source: source() },
+            FsError::NoLocks { path: path(), source: source() },
+            FsError::Io { action: "open", path: path(), source: source() },
+            FsError::Symlink { path: path() },
+        ];
+        let mut errors: Vec<BusError> = files.into_iter().map(|source| BusError::Home { source }).collect();
+        errors.extend([
+            BusError::Off,
+            BusError::TooLong { length: 9 },
+            BusError::LabelTooLong { what: "thread", length: 9, limit: 8 },
+            BusError::NamelessReader,
+            BusError::Worker { detail: "it panicked".to_owned() },
+        ]);
+        let mut codes: Vec<_> = errors.iter().map(BusError::code).collect();
+        assert!(errors.iter().all(|error| error.advice().ends_with('.') && !error.to_string().is_empty()));
+        codes.sort_unstable();
+        codes.dedup();
+        assert_eq!(codes.len(), errors.len(), "{codes:?}");
+    }
+}
