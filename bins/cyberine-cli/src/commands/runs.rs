@@ -1,10 +1,11 @@
 //! `cyberine runs`.
 
 use cyberine_app::{Exit, Problem, Workplace};
-use cyberine_run_store::{Registry, RunSummary};
+use cyberine_run_store::{Registry, RunState, RunSummary};
 use serde_json::json;
 
 use crate::args::Runs;
+use crate::decision::short;
 use crate::out::{Out, Style};
 use crate::plain::cut;
 use crate::report::paint_state;
@@ -34,6 +35,11 @@ fn print(out: &Out, run: &RunSummary) {
         cut(&run.workflow_name, 20)
     ));
     out.line(format_args!("  {}", cut(&run.task_preview, width)));
+    if run.state == RunState::Suspended {
+        let (detail, id) = (cut(&run.detail, width), short(run.run_id));
+        out.line(out.paint(Style::Strong, format_args!("  {detail}")));
+        out.line(format_args!("  `cyberine approve {id}` or `cyberine reject {id}`"));
+    }
     if let Some(winner) = &run.winner_preview {
         out.line(out.paint(Style::Faint, format_args!("  → {}", cut(winner, width.saturating_sub(2)))));
     }

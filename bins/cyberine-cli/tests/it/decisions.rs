@@ -34,7 +34,8 @@ fn a_run_that_waits_is_shown_with_the_commands_and_goes_on_when_approved() {
     let commands = format!("`cyberine approve {0}` or `cyberine reject {0}`", &run[..8]);
     assert!(place.run(&["inspect", &run]).out.contains(&commands));
     assert!(place.run(&["doctor"]).out.contains(&commands));
-    assert!(place.run(&["runs"]).out.contains("suspended"));
+    let listed = place.run(&["runs"]).out;
+    assert!(listed.contains("suspended") && listed.contains(&commands), "{listed}");
 
     let said = place.run(&["approve", &run[..8], "--comment", "looks\nright"]);
     assert_eq!(said.code, Some(0), "{said:?}");
