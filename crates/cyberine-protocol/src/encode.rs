@@ -17,4 +17,4 @@ pub(crate) use line::{
     acknowledged_line, cancelled_line, elicit_line, empty_line, error_line, progress_line, updated_line,
 };
 pub(crate) use result::{Profile, discover_line, initialize_line, result_line, server_info};
-pub use tools::ToolListing;
+pub use tools::{ToolListing, ToolSource};

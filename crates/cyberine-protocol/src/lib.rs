@@ -19,7 +19,7 @@ mod schema;
 mod session;
 pub mod strict;
 
-pub use encode::ToolListing;
+pub use encode::{ToolListing, ToolSource};
 pub use jsonrpc::{ErrorKind, RpcError};
 pub use revision::Revision;
 pub use schema::{Schema, SchemaError, Violations};

@@ -16,4 +16,4 @@ pub use resource::{
     ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource, ResourceTemplate,
 };
 pub use subscription::SubscriptionFilter;
-pub use tool::{Tool, ToolAnnotations};
+pub use tool::{ListedTool, Tool, ToolAnnotations};

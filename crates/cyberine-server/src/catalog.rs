@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use cyberine_protocol::{Schema, ToolListing, model};
+use cyberine_protocol::{Schema, ToolListing, ToolSource, model};
 use serde_json::{Map, Value};
 
 use crate::toolset::{Tool, ToolResult};
@@ -41,10 +41,7 @@ impl Catalog {
 
     /// The list as it goes out.
     pub(crate) fn listing(&self) -> Arc<ToolListing> {
-        let encoded = || {
-            let tools = self.tools.iter().map(wire_tool).collect();
-            Arc::new(ToolListing::new(tools, LIST_CACHE))
-        };
+        let encoded = || Arc::new(ToolListing::new(Listed(Arc::clone(&self.tools)), LIST_CACHE));
         Arc::clone(self.listing.get_or_init(encoded))
     }
 
@@ -73,21 +70,33 @@ impl Catalog {
     }
 }
 
-fn wire_tool(tool: &Tool) -> model::Tool {
-    model::Tool {
-        name: tool.name.to_owned(),
-        title: Some(tool.title.to_owned()),
-        description: Some(tool.description.clone()),
-        input_schema: tool.input_schema.clone(),
-        output_schema: Some(tool.output_schema.clone()),
-        annotations: Some(model::ToolAnnotations {
-            title: None,
-            read_only: Some(tool.annotations.read_only),
-            destructive: Some(tool.annotations.destructive),
-            idempotent: Some(tool.annotations.idempotent),
-            open_world: Some(tool.annotations.open_world),
-        }),
-        ..model::Tool::default()
+/// The tools, for encoding them where they lie.
+#[derive(Debug)]
+struct Listed(Arc<[Tool]>);
+
+impl ToolSource for Listed {
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    fn tool(&self, at: usize) -> model::ListedTool<'_> {
+        let Tool { name, title, description, input_schema, output_schema, annotations } = &self.0[at];
+        model::ListedTool {
+            name,
+            title: Some(title),
+            description: Some(description),
+            input_schema,
+            output_schema: Some(output_schema),
+            annotations: Some(model::ToolAnnotations {
+                title: None,
+                read_only: Some(annotations.read_only),
+                destructive: Some(annotations.destructive),
+                idempotent: Some(annotations.idempotent),
+                open_world: Some(annotations.open_world),
+            }),
+            icons: &[],
+            meta: None,
+        }
     }
 }
 

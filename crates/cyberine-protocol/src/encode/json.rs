@@ -69,7 +69,7 @@ impl<'a> Object<'a> {
     }
 
     /// `title`, from 2025-06-18.
-    pub(super) fn title(&mut self, title: Option<&String>, revision: Revision) {
+    pub(super) fn title<T: Serialize>(&mut self, title: Option<&T>, revision: Revision) {
         if revision >= Revision::V2025_06_18 {
             self.optional("title", title);
         }

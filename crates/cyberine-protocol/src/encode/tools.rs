@@ -1,31 +1,45 @@
+use std::fmt;
 use std::sync::OnceLock;
 
 use serde_json::Value;
 
 use super::json::Object;
 use crate::escape::escape_line;
-use crate::model::{CacheHint, Tool};
+use crate::model::{CacheHint, ListedTool, Tool};
 use crate::revision::Revision;
+
+/// Where a listing reads its tools, so that whoever keeps them in another form need not copy them.
+pub trait ToolSource: fmt::Debug + Send + Sync {
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// One of them, counted from 0, in the order they are listed.
+    fn tool(&self, at: usize) -> ListedTool<'_>;
+}
+
+impl ToolSource for Vec<Tool> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn tool(&self, at: usize) -> ListedTool<'_> {
+        ListedTool::from(&self[at])
+    }
+}
 
 /// All tools of a server, encoded at most once per revision: a listing is a copy of bytes.
 #[derive(Debug)]
 pub struct ToolListing {
-    tools: Vec<Tool>,
+    tools: Box<dyn ToolSource>,
     cache: CacheHint,
     encoded: [OnceLock<Box<[u8]>>; Revision::ALL.len()],
 }
 
 impl ToolListing {
-    /// Takes the tools, in the order they are listed.
+    /// Lists the tools of `tools`.
     #[must_use]
-    pub fn new(tools: Vec<Tool>, cache: CacheHint) -> Self {
-        Self { tools, cache, encoded: Default::default() }
-    }
-
-    /// The tools.
-    #[must_use]
-    pub fn tools(&self) -> &[Tool] {
-        &self.tools
+    pub fn new(tools: impl ToolSource + 'static, cache: CacheHint) -> Self {
+        Self { tools: Box::new(tools), cache, encoded: Default::default() }
     }
 
     /// The members of the result object, without its braces and without `_meta`, escaped.
@@ -36,27 +50,31 @@ impl ToolListing {
             if revision.is_stateless() {
                 object.raw("resultType", "\"complete\"");
             }
-            object.array("tools", &self.tools, |out, tool| write_tool(out, tool, revision));
+            let tools: Vec<ListedTool<'_>> =
+                (0..self.tools.count()).map(|at| self.tools.tool(at)).collect();
+            object.array("tools", &tools, |out, tool| write_tool(out, tool, revision));
             object.cache(self.cache, revision);
             escape_line(out.split_off(1)).into()
         })
     }
 }
 
-fn write_tool(out: &mut Vec<u8>, tool: &Tool, revision: Revision) {
+fn write_tool(out: &mut Vec<u8>, tool: &ListedTool<'_>, revision: Revision) {
     let mut object = Object::new(out);
-    object.member("name", &tool.name);
+    object.member("name", tool.name);
     object.title(tool.title.as_ref(), revision);
     object.optional("description", tool.description.as_ref());
-    object.member("inputSchema", &tool.input_schema);
+    object.member("inputSchema", tool.input_schema);
     if revision >= Revision::V2025_06_18 {
         let fits = |schema: &&Value| revision.is_stateless() || schema["type"] == "object";
-        object.optional("outputSchema", tool.output_schema.as_ref().filter(fits));
+        object.optional("outputSchema", tool.output_schema.filter(fits));
     }
     if revision >= Revision::V2025_03_26 {
         object.optional("annotations", tool.annotations.as_ref());
     }
-    object.icons(&tool.icons, revision);
-    object.part_meta(&tool.meta, revision);
+    object.icons(tool.icons, revision);
+    if let Some(meta) = tool.meta {
+        object.part_meta(meta, revision);
+    }
     object.end();
 }

@@ -25,6 +25,42 @@ pub struct Tool {
     pub meta: Map<String, Value>,
 }
 
+/// One tool of a list, as whoever keeps it lends it out. The members are those of [`Tool`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListedTool<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The name for people.
+    pub title: Option<&'a str>,
+    /// What it does.
+    pub description: Option<&'a str>,
+    /// JSON Schema of the arguments.
+    pub input_schema: &'a Value,
+    /// JSON Schema of the structured result.
+    pub output_schema: Option<&'a Value>,
+    /// Hints.
+    pub annotations: Option<ToolAnnotations>,
+    /// Pictures of it.
+    pub icons: &'a [Icon],
+    /// `_meta`, where it has one.
+    pub meta: Option<&'a Map<String, Value>>,
+}
+
+impl<'a> From<&'a Tool> for ListedTool<'a> {
+    fn from(tool: &'a Tool) -> Self {
+        Self {
+            name: &tool.name,
+            title: tool.title.as_deref(),
+            description: tool.description.as_deref(),
+            input_schema: &tool.input_schema,
+            output_schema: tool.output_schema.as_ref(),
+            annotations: tool.annotations.clone(),
+            icons: &tool.icons,
+            meta: Some(&tool.meta),
+        }
+    }
+}
+
 /// Hints about a tool. Hosts do not trust them. An absent hint has the schema's default: it may
 /// change and destroy things, is not idempotent, and reaches the open world.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
