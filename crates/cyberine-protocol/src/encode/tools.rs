@@ -50,8 +50,7 @@ impl ToolListing {
             if revision.is_stateless() {
                 object.raw("resultType", "\"complete\"");
             }
-            let tools: Vec<ListedTool<'_>> =
-                (0..self.tools.count()).map(|at| self.tools.tool(at)).collect();
+            let tools: Vec<ListedTool<'_>> = (0..self.tools.count()).map(|at| self.tools.tool(at)).collect();
             object.array("tools", &tools, |out, tool| write_tool(out, tool, revision));
             object.cache(self.cache, revision);
             escape_line(out.split_off(1)).into()
