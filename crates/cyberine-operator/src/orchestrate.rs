@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cyberine_orchestrator::{Plan, labelled};
-use cyberine_run_store::Run;
+use cyberine_run_store::{Run, RunState};
 use cyberine_server::{Background, Progress, ToolResult};
 use cyberine_types::RunId;
 use serde_json::{Value, json};
@@ -92,14 +92,17 @@ async fn earlier(services: &Services, run: RunId, draft: &Draft) -> Result<Optio
     if draft.shared { services.load(run).await } else { Ok(None) }
 }
 
-/// What the caller of a repeated call gets.
+/// What the caller of a repeated call gets. A run that was cancelled before anybody heard of it is
+/// told as what it is.
 fn again(earlier: &Run) -> Result<ToolResult, String> {
     let id = earlier.run_id;
+    let refused = |what: &str| {
+        let detail = cut(&earlier.detail, NOTE);
+        Err(format!("run `{id}` of this `idempotencyKey` {what}: {detail}. Try again with another key."))
+    };
     match earlier.reason.as_deref() {
-        Some(LAUNCH) => Err(format!(
-            "run `{id}` of this `idempotencyKey` was not started: {}. Try again with another key.",
-            cut(&earlier.detail, NOTE)
-        )),
+        Some(LAUNCH) => refused("was not started"),
+        _ if earlier.state == RunState::Cancelled => refused("was cancelled"),
         _ => Ok(ToolResult::ok(envelope(id, Some(earlier), None))),
     }
 }

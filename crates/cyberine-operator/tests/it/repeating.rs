@@ -162,3 +162,20 @@ async fn a_run_that_could_not_be_started_is_not_taken_for_one_that_was() {
     }
     assert_eq!(stage.store.unsettled().await.unwrap(), Vec::<RunId>::new());
 }
+
+/// Nobody was answered, and then it was cancelled: who repeats the call is not told that it is
+/// under way.
+#[tokio::test]
+async fn a_run_that_was_cancelled_is_not_taken_for_one_that_goes_on() {
+    let stage = Stage::free(&[("a", "x")]);
+    let call = keyed(json!({ "prompt": "x" }), "k");
+    stage.forgets.store(true, Ordering::SeqCst);
+    let reply = stage.call("orchestrate", call.clone()).await;
+    stage.forgets.store(false, Ordering::SeqCst);
+    stage.call("cancel_run", json!({ "runId": reply["runId"] })).await;
+    let run = reply["runId"].as_str().unwrap();
+    stage.see(run.parse().unwrap(), |run| run.state.is_terminal()).await;
+    let error = stage.refused("orchestrate", call).await;
+    assert!(error.contains(run) && error.contains("was cancelled"), "{error}");
+    assert_eq!(world(&stage).await.0, 1);
+}
