@@ -9,8 +9,11 @@ const [launcher, server] = process.argv.slice(2);
 const mode = process.env.MODE ?? 'auto';
 const run = promisify(execFile);
 
+// The Inspector passes on no variable it was not told of.
+const places = ['CYBERINE_HOME', 'CYBERINE_PROJECT'].flatMap(name => ['-e', `${name}=${process.env[name]}`]);
+
 async function ask(...args) {
-  const words = [launcher, '--cli', server, '--protocol-era', mode, '--format', 'json', '-q', ...args];
+  const words = [launcher, '--cli', server, ...places, '--protocol-era', mode, '--format', 'json', '-q', ...args];
   const { stdout } = await run(process.execPath, words, { maxBuffer: 16 << 20 });
   const answer = JSON.parse(stdout);
   return answer.result ?? answer;
