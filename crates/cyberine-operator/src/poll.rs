@@ -26,14 +26,10 @@ const PACE: Duration = Duration::from_millis(50);
 /// Where every message is whole.
 const WHOLE: &str = "`cyberine inbox` in a terminal";
 
-/// Reads a mailbox and takes nothing away. Where there is nothing and the caller would wait, it
-/// waits for a message.
-pub(crate) async fn poll(services: &Services, arguments: Poll) -> Result<ToolResult, String> {
-    let read = match arguments.text_offset {
-        Some(_) => services.bus.read(arguments.mailbox.clone(), one(arguments.cursor)).await,
-        None => wait_for_mail(services, &arguments).await,
-    };
-    let page = match read {
+/// Reads a mailbox for the reader `by` and takes nothing away. How far it says that it has read is
+/// recorded first. Where there is nothing and the caller would wait, it waits for a message.
+pub(crate) async fn poll(services: &Services, arguments: Poll, by: String) -> Result<ToolResult, String> {
+    let page = match read(services, &arguments, &by).await {
         Ok(page) => page,
         Err(error @ BusError::Off) => {
             return Ok(ToolResult::ok(json!({ "ok": false, "reason": error.to_string(), "messages": [] })));
@@ -41,13 +37,27 @@ pub(crate) async fn poll(services: &Services, arguments: Poll) -> Result<ToolRes
         Err(error) => return Err(told(&error)),
     };
     let readers = match services.bus.readers(arguments.mailbox).await {
-        Ok(readers) => readers,
+        // The caller first: not all may be told of.
+        Ok(mut readers) => {
+            readers.sort_by_key(|reader| reader.reader != by);
+            readers
+        }
         Err(error) => {
             tracing::warn!(error = told(&error), "the readers of a mailbox could not be told");
             Vec::new()
         }
     };
     Ok(ToolResult::ok(bounded(&page, &readers, arguments.text_offset)))
+}
+
+async fn read(services: &Services, arguments: &Poll, by: &str) -> Result<Page, BusError> {
+    if let Some(through) = arguments.ack_seq {
+        services.bus.acknowledge(arguments.mailbox.clone(), by.to_owned(), through).await?;
+    }
+    match arguments.text_offset {
+        Some(_) => services.bus.read(arguments.mailbox.clone(), one(arguments.cursor)).await,
+        None => wait_for_mail(services, arguments).await,
+    }
 }
 
 /// The first message after `cursor`, whenever it was sent.

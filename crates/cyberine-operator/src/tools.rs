@@ -73,7 +73,7 @@ impl OperatorTools {
             }
             catalog::POLL_INBOX => {
                 let arguments = arguments::read(arguments)?;
-                poll::poll(self.services.get().await?, arguments).await
+                poll::poll(self.services.get().await?, arguments, caller.attribution()).await
             }
             catalog::LIST_TEAM => {
                 let arguments = arguments::read(arguments)?;

@@ -47,6 +47,8 @@ pub(crate) struct Poll {
     pub(crate) cursor: u64,
     pub(crate) wait_ms: u64,
     pub(crate) text_offset: Option<u64>,
+    /// How far the caller says that it has read.
+    pub(crate) ack_seq: Option<u64>,
 }
 
 pub(crate) struct ListTeam {
@@ -108,6 +110,10 @@ impl Arguments for Poll {
             cursor: fields.count("cursor")?.unwrap_or_default(),
             wait_ms: fields.count("waitMs")?.unwrap_or_default().min(MAX_WAIT_MS),
             text_offset: fields.count("textOffset")?,
+            ack_seq: match fields.count("ackSeq")? {
+                Some(0) => return Err(bad("ackSeq", "it must be at least 1: the first message's number")),
+                seq => seq,
+            },
         })
     }
 }

@@ -4,8 +4,8 @@ use cyberine_server::Tool;
 use serde_json::{Value, json};
 
 use super::{
-    ADDS, LIST_TEAM, POLL_INBOX, READS, SEND_MESSAGE, SEND_TO_ROLE, SEND_TO_TEAM, input, keyed_input, output,
-    text,
+    ADDS, LIST_TEAM, POLL_INBOX, READS, SEND_MESSAGE, SEND_TO_ROLE, SEND_TO_TEAM, SETTLES, input,
+    keyed_input, output, text,
 };
 use crate::arguments::{MAX_COUNT, MAX_WAIT_MS};
 
@@ -87,6 +87,7 @@ pub(super) fn poll_inbox() -> Tool {
                 "cursor": count(),
                 "waitMs": { "type": "integer", "minimum": 0, "maximum": MAX_WAIT_MS, "description": "Wait this long for a message." },
                 "textOffset": { "type": "integer", "minimum": 0, "maximum": MAX_COUNT, "description": "Goes on in a cut text, as its `rest` says." },
+                "ackSeq": { "type": "integer", "minimum": 1, "maximum": MAX_COUNT, "description": "Tells `readers` you have read up to this seq." },
             }),
             &["kind", "id"],
         ),
@@ -108,7 +109,8 @@ pub(super) fn poll_inbox() -> Tool {
             }),
             &["ok", "messages"],
         ),
-        annotations: READS,
+        // An acknowledgement is seen by others, and lets old mail go.
+        annotations: SETTLES,
     }
 }
 

@@ -175,6 +175,8 @@ async fn bad_arguments_of_messages_name_the_field() {
             "`cursor`: it must be a whole number",
         ),
         ("poll_inbox", json!({ "kind": "chat", "id": "c", "sinceMs": "now" }), "`sinceMs`: "),
+        ("poll_inbox", json!({ "kind": "chat", "id": "c", "ackSeq": 0 }), "`ackSeq`: it must be at least 1"),
+        ("poll_inbox", json!({ "kind": "chat", "id": "c", "ackSeq": "1" }), "`ackSeq`: "),
         ("list_team", json!({ "joinRuns": 1 }), "`joinRuns`: it must be true or false"),
         ("send_to_team", json!({ "team": " ", "text": "x" }), "`team`: "),
         ("send_to_team", json!({ "team": "t".repeat(129), "text": "x" }), "`team`: it may have 128"),
@@ -260,6 +262,48 @@ async fn a_sender_sees_who_has_read() {
 }
 
 #[tokio::test]
+async fn a_poll_acknowledges_what_the_caller_has_read_and_still_gives_it() {
+    let stage = Stage::free(&[]);
+    let acknowledge =
+        |seq: u64| stage.call("poll_inbox", json!({ "kind": "chat", "id": "c", "ackSeq": seq }));
+    let empty = acknowledge(3).await;
+    assert_eq!((texts(&empty), empty.get("readers")), (vec![], None), "there is nothing to have read");
+    for text in ["one", "two", "three"] {
+        let ask = json!({ "to_kind": "chat", "to_id": "c", "text": text, "ackRequired": true });
+        stage.call("send_message", ask).await;
+    }
+    // Never back, and never beyond what is there.
+    for (seq, through) in [(2, 2), (1, 2), (2, 2), (99, 3)] {
+        let polled = acknowledge(seq).await;
+        assert_eq!(texts(&polled), ["one", "two", "three"], "{seq}");
+        let read = json!([{ "reader": "host@1.2", "through": through, "unread": 3 - through }]);
+        assert_eq!(polled["readers"], read, "{seq}");
+    }
+    let mailbox = cyberine_bus::Address::new(AddressKind::Chat, "c").unwrap();
+    for at in 0..30 {
+        stage.bus.acknowledge(mailbox.clone(), format!("a{at}"), 1).await.unwrap();
+    }
+    let polled = stage.call("poll_inbox", json!({ "kind": "chat", "id": "c", "cursor": 3 })).await;
+    let readers = polled["readers"].as_array().unwrap();
+    assert_eq!((readers.len(), &readers[0]["reader"]), (20, &json!("host@1.2")), "the caller is among them");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_acknowledgement_does_not_wait_for_the_mail_its_poll_waits_for() {
+    let stage = Stage::free(&[]);
+    stage.call("send_message", json!({ "to_kind": "chat", "to_id": "c", "text": "one" })).await;
+    let poll = json!({ "kind": "chat", "id": "c", "cursor": 1, "ackSeq": 1, "waitMs": 5_000 });
+    let mailbox = cyberine_bus::Address::new(AddressKind::Chat, "c").unwrap();
+    let looking = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        stage.bus.readers(mailbox).await.unwrap()
+    };
+    let (polled, readers) = tokio::join!(stage.call("poll_inbox", poll), looking);
+    assert_eq!((readers.len(), readers[0].through), (1, 1));
+    assert_eq!((texts(&polled), &polled["readers"][0]["through"]), (vec![], &json!(1)));
+}
+
+#[tokio::test]
 async fn without_a_bus_nothing_is_sent_or_read_and_both_say_so() {
     let stage = Stage::set(Setting::on(Arc::new(NoBus)), &[("a", "x")], Billing::Free);
     let id = stage.finished("x").await;
@@ -274,9 +318,15 @@ async fn without_a_bus_nothing_is_sent_or_read_and_both_say_so() {
         assert_eq!(result["ok"], false, "{tool}: {result}");
         assert!(result["reason"].as_str().unwrap().contains("CYBERINE_BUS_BACKEND=none"), "{tool}: {result}");
     }
-    let polled = stage.call("poll_inbox", json!({ "kind": "run", "id": id, "waitMs": 45_000 })).await;
-    assert_eq!((&polled["ok"], &polled["messages"]), (&json!(false), &json!([])));
-    assert!(polled["reason"].as_str().unwrap().contains("switched off"));
+    let polls = [
+        json!({ "kind": "run", "id": id, "waitMs": 45_000 }),
+        json!({ "kind": "run", "id": id, "ackSeq": 1 }),
+    ];
+    for poll in polls {
+        let polled = stage.call("poll_inbox", poll).await;
+        assert_eq!((&polled["ok"], &polled["messages"]), (&json!(false), &json!([])));
+        assert!(polled["reason"].as_str().unwrap().contains("switched off"));
+    }
 }
 
 #[tokio::test]

@@ -68,13 +68,18 @@ async fn the_list_is_the_seeds_without_research_and_with_cancel_run_and_leaves_r
     let found: Vec<_> =
         listed.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     assert_eq!(found, names);
-    let changes = |name: &str| !["poll_inbox", "query_runs", "list_team", "inspect_run"].contains(&name);
+    let reads = |name: &str| ["query_runs", "list_team", "inspect_run"].contains(&name);
+    // What `poll_inbox` changes is the same however often it is repeated, without a key.
+    let is_keyed = |name: &str| !reads(name) && name != "poll_inbox";
     for tool in listed.as_array().unwrap() {
         let arguments = &tool["inputSchema"]["properties"];
         assert!(arguments.get("authToken").is_some(), "{tool}");
         let name = tool["name"].as_str().unwrap();
-        assert_eq!(arguments.get("idempotencyKey").is_some(), changes(name), "{name}");
-        assert_eq!(tool["annotations"]["readOnlyHint"], !changes(name), "{name}");
+        assert_eq!(arguments.get("idempotencyKey").is_some(), is_keyed(name), "{name}");
+        assert_eq!(tool["annotations"]["readOnlyHint"], reads(name), "{name}");
+        let idempotent =
+            reads(name) || ["poll_inbox", "approve_run", "reject_run", "cancel_run"].contains(&name);
+        assert_eq!(tool["annotations"]["idempotentHint"], idempotent, "{name}");
     }
     let bytes = listed.to_string().len();
     assert!(bytes <= 22_000, "{bytes} bytes leave no room for one more");
