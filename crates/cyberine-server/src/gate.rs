@@ -1,5 +1,6 @@
 //! The auth gate: a wrapper that lets nobody past who does not know the token.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use cyberine_types::{Caller, Secret};
@@ -25,8 +26,10 @@ const ARGUMENT: &str = "authToken";
 /// configured, so that a token can reach no record by way of an argument. The token opens the
 /// gate and says nothing of who the caller is.
 ///
-/// A token of at least eight bytes is also taken out of everything the gate lets out, wherever a
-/// caller may have put it; a shorter one could not be told from ordinary text.
+/// A token of at least eight bytes has its place there and nowhere else: a call that carries it in
+/// another argument is refused, whatever it is written into, and so is a URI that has it in its path;
+/// a client whose name or version carries it is nobody (`[secret]`) to the inner set; and it is taken
+/// out of everything the gate lets out. A shorter token could not be told from ordinary text.
 pub struct Gate<S> {
     inner: S,
     token: Option<Secret>,
@@ -53,7 +56,10 @@ impl<S> Gate<S> {
 
 impl<S: ToolSet> ToolSet for Gate<S> {
     fn list(&self, caller: &Caller) -> Arc<[Tool]> {
-        let inner = self.inner.list(caller);
+        let inner = match self.scrub.is_idle() {
+            true => self.inner.list(caller),
+            false => self.inner.list(&self.known(caller.clone())),
+        };
         let [of, gated] = self.listed.get_or_init(|| [Arc::clone(&inner), gated(&inner)]);
         if Arc::ptr_eq(of, &inner) { Arc::clone(gated) } else { self::gated(&inner) }
     }
@@ -78,10 +84,15 @@ impl<S: ToolSet> ToolSet for Gate<S> {
     fn call(&self, mut call: Call) -> BoxFuture<'_, Result<Outcome, CallError>> {
         let token = call.arguments.remove(ARGUMENT);
         let admitted = self.admits(token.as_ref().and_then(Value::as_str));
-        let refusal = if admitted { self.misplaced(&call.arguments) } else { Some(unauthorized()) };
+        let refusal = if admitted {
+            self.misplaced(&call.arguments).or_else(|| self.misplaced_in_answers(&call.input_responses))
+        } else {
+            Some(unauthorized())
+        };
         if let Some(refusal) = refusal {
             return Box::pin(std::future::ready(Ok(Outcome::Complete(refusal))));
         }
+        call.caller = self.known(call.caller);
         let outcome = self.inner.call(call);
         if self.scrub.is_idle() {
             return outcome;
@@ -91,13 +102,22 @@ impl<S: ToolSet> ToolSet for Gate<S> {
 }
 
 impl<S> Gate<S> {
-    /// Refuses arguments that have the token in a name: what is said of names repeats them.
+    /// Refuses arguments that have the token in a text or a name: texts are stored and shown, and
+    /// what is said of names repeats them.
     fn misplaced(&self, arguments: &Map<String, Value>) -> Option<ToolResult> {
-        let mut values = arguments.iter();
-        let found = values.any(|(name, value)| self.scrub.finds(name) || self.scrub.finds_in_names(value));
-        found.then(|| {
-            ToolResult::error(format!("the access token belongs into `{ARGUMENT}` and nowhere else"))
-        })
+        let mut others = arguments.iter().filter(|(name, _)| *name != ARGUMENT);
+        let found = others.any(|(name, value)| self.scrub.finds_in_text(name) || self.scrub.finds_in(value));
+        found.then(misplaced)
+    }
+
+    fn misplaced_in_answers(&self, answers: &BTreeMap<String, Value>) -> Option<ToolResult> {
+        answers.values().any(|answer| self.scrub.finds_in(answer)).then(misplaced)
+    }
+
+    /// The caller as the inner set may know it.
+    fn known(&self, caller: Caller) -> Caller {
+        let Caller { principal, client } = caller;
+        Caller { principal, client: client.map(|client| self.scrub.client(client)) }
     }
 
     /// Refuses a resource to who does not know the token, or writes it where it does not belong.
@@ -105,7 +125,7 @@ impl<S> Gate<S> {
         if !self.admits(token) {
             return Some(ResourceError::Unauthorized);
         }
-        let misplaced = self.scrub.finds_in_uri(uri);
+        let misplaced = self.scrub.finds_in_text(uri);
         misplaced.then(|| ResourceError::NotFound { uri: self.scrub.shown_uri(uri) })
     }
 
@@ -146,6 +166,10 @@ impl<S> Gate<S> {
 
 fn unauthorized() -> ToolResult {
     ToolResult::error("unauthorized")
+}
+
+fn misplaced() -> ToolResult {
+    ToolResult::error(format!("the access token belongs into `{ARGUMENT}` and nowhere else"))
 }
 
 /// The tools with the token among their arguments.
@@ -191,7 +215,7 @@ impl<S: ResourceSet> ResourceSet for Gate<S> {
         if let Some(refusal) = self.refused(&uri, token.as_deref()) {
             return Box::pin(std::future::ready(Err(refusal)));
         }
-        let contents = self.inner.read(caller, uri);
+        let contents = self.inner.read(self.known(caller), uri);
         Box::pin(async move {
             let ResourceContents { uri, mime_type, text } =
                 contents.await.map_err(|error| self.scrubbed_error(error))?;
@@ -217,7 +241,7 @@ impl<S: ResourceSet> ResourceSet for Gate<S> {
         if let Some(refusal) = self.refused(&uri, token.as_deref()) {
             return Box::pin(std::future::ready(Err(refusal)));
         }
-        let watch = self.inner.watch(caller, uri);
+        let watch = self.inner.watch(self.known(caller), uri);
         Box::pin(async move { watch.await.map_err(|error| self.scrubbed_error(error)) })
     }
 }

@@ -120,6 +120,11 @@ fn a_token_in_odd_places_is_not_repeated() {
         ("echo", json!({ TOKEN: 1, "text": "x", "authToken": TOKEN })),
         ("echo", json!({ format!("{}{TOKEN}", "x".repeat(190)): 1, "authToken": TOKEN })),
         ("echo", json!({ "text": [{ TOKEN: 1 }], "authToken": TOKEN })),
+        ("echo", json!({ "text": TOKEN, "authToken": TOKEN })),
+        ("echo", json!({ "text": format!("a\n{TOKEN}!"), "authToken": TOKEN })),
+        ("echo", json!({ "text": encoded, "authToken": TOKEN })),
+        ("echo", json!({ "text": TOKEN.replace('h', "\\u0068"), "authToken": TOKEN })),
+        ("echo", json!({ "text": [{ "authToken": TOKEN }], "authToken": TOKEN })),
     ] {
         let answer = host.call(name, arguments);
         assert_eq!(answer["result"]["isError"], true, "{answer}");
@@ -127,8 +132,6 @@ fn a_token_in_odd_places_is_not_repeated() {
         assert!(error.contains("`authToken`"), "{error}");
         seen.push(answer);
     }
-    seen.push(host.call("echo", json!({ "text": TOKEN, "authToken": TOKEN })));
-    assert_eq!(seen.last().unwrap()["result"]["structuredContent"]["text"], "[secret]");
     for name in [TOKEN.to_owned(), format!("{}{TOKEN}", "x".repeat(190))] {
         let answer = host.call(&name, json!({ "authToken": TOKEN }));
         assert_eq!(answer["error"]["code"], -32602, "{answer}");
@@ -142,6 +145,55 @@ fn a_token_in_odd_places_is_not_repeated() {
     for message in seen {
         for part in [TOKEN, encoded.as_str(), &TOKEN[..9]] {
             assert!(!message.to_string().contains(part), "{message}");
+        }
+    }
+}
+
+#[test]
+fn an_answer_to_a_question_may_not_hold_the_token_either() {
+    let mut host = Host::start(WIRES[0], gated());
+    host.initialize(json!({ "elicitation": {} }));
+    let ask = |answers: Value, state: Value| {
+        let mut params = json!({ "name": "ask", "arguments": { "authToken": TOKEN } });
+        if state.is_string() {
+            params["inputResponses"] = answers;
+            params["requestState"] = state;
+        }
+        stateless(params, json!({ "elicitation": {} }))
+    };
+    let state = host.ask("tools/call", ask(json!({}), Value::Null))["result"]["requestState"].clone();
+    let answers = |name: &str| json!({ "name": { "action": "accept", "content": { "name": name } } });
+    let refused = host.ask("tools/call", ask(answers(TOKEN), state.clone()));
+    assert_eq!(refused["result"]["isError"], true, "{refused}");
+    assert!(!refused.to_string().contains(TOKEN), "{refused}");
+    let next = host.ask("tools/call", ask(answers("Ada"), state));
+    assert_eq!(next["result"]["resultType"], "input_required", "{next}");
+}
+
+#[test]
+fn a_client_that_calls_itself_by_the_token_has_no_name() {
+    let (cut, rest) = TOKEN.split_at(7);
+    for info in [
+        json!({ "name": TOKEN, "version": "1" }),
+        json!({ "name": "host", "version": format!("v{TOKEN}") }),
+        json!({ "name": format!("{cut}\u{200b}{rest}"), "version": "1" }),
+    ] {
+        let mut host = Host::start(WIRES[0], gated());
+        host.ask(
+            "initialize",
+            json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info }),
+        );
+        let arguments = json!({ "authToken": TOKEN });
+        let mut params = stateless(json!({ "name": "whoami", "arguments": arguments }), json!({}));
+        params["_meta"]["io.modelcontextprotocol/clientInfo"] = info.clone();
+        for answer in [host.call("whoami", arguments), host.ask("tools/call", params)] {
+            let client = &answer["result"]["structuredContent"]["client"];
+            assert_eq!(client, "[secret]@[secret]", "{info}: {answer}");
+        }
+        let uri = format!("fixture://clients/[secret]@[secret]?authToken={TOKEN}");
+        for method in ["resources/read", "resources/subscribe"] {
+            let answer = host.ask(method, json!({ "uri": uri }));
+            assert!(answer["error"].is_null(), "{method}: {answer}");
         }
     }
 }
