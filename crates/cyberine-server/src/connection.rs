@@ -19,17 +19,18 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::background::Lease;
 use crate::dispatch::{self, Request};
 use crate::lines::Line;
 use crate::output::{Flush, Output};
-use crate::progress::{ProgressSink, ProgressUpdate};
 use crate::server::Server;
 use follow::{Followed, Follower, Follows, Listening};
 use places::Places;
 
+mod entry;
 pub(crate) mod follow;
 mod places;
+
+pub(crate) use entry::{Entry, News};
 
 /// Resources that are read at once. Each may be as large as a line, and is kept until the queue to
 /// the client takes it.
@@ -360,51 +361,4 @@ pub(crate) fn log_panic(panic: &(dyn Any + Send), what: &'static str) {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     tracing::error!(panic = text.unwrap_or("of another type"), "{what}");
-}
-
-/// One request's place in the tables. It is kept by the handler, by its news, by its background
-/// tasks and by what it follows; when the last of them is gone, the client can cancel it no more.
-pub(crate) struct Entry {
-    pub(crate) connection: Arc<Connection>,
-    pub(crate) key: RequestKey,
-    progress: bool,
-    subscribes: bool,
-}
-
-impl Lease for Entry {}
-
-impl Drop for Entry {
-    fn drop(&mut self) {
-        self.connection.requests().remove(&self.key);
-        if self.subscribes {
-            self.connection.follows.forget(self.key);
-            self.connection.session().end_subscription(self.key);
-        }
-        if self.progress {
-            self.connection.session().end_progress(self.key);
-        }
-    }
-}
-
-/// Carries the news of one request.
-pub(crate) struct News(pub(crate) Arc<Entry>);
-
-impl ProgressSink for News {
-    fn send(&self, update: &ProgressUpdate) -> bool {
-        let Entry { connection, key, .. } = &*self.0;
-        let mut session = connection.session();
-        if !connection.output.has_room() {
-            return false;
-        }
-        let ProgressUpdate { progress, total, message } = update;
-        if let Some(line) = session.progress(*key, *progress, *total, message.as_deref().unwrap_or_default())
-        {
-            connection.output.push(line, Flush::Now);
-        }
-        true
-    }
-
-    fn room(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.0.connection.output.room())
-    }
 }
