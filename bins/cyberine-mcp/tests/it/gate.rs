@@ -100,6 +100,84 @@ fn the_token_reaches_neither_the_runner_nor_a_provider_nor_a_file() {
     assert_eq!(found, Vec::<std::path::PathBuf>::new());
 }
 
+#[test]
+fn a_token_written_into_any_argument_of_any_tool_reaches_no_file() {
+    let place = Place::with(&shell("a", "cat > /dev/null; echo yes"));
+    let mut host = gated_host(&place);
+    let dispatched = host.ok("orchestrate", &json!({ "prompt": "x", "authToken": TOKEN }));
+    let run = dispatched["runId"].as_str().unwrap().to_owned();
+    wait_until("the run is over", || {
+        crate::host::is_over(&host.ok("inspect_run", &json!({ "runId": run, "authToken": TOKEN })))
+    });
+    let valid = |tool: &str| match tool {
+        "orchestrate" => json!({ "prompt": "x" }),
+        "send_message" => json!({ "to_kind": "chat", "to_id": "c", "text": "x" }),
+        "send_to_team" => json!({ "team": "red", "text": "x" }),
+        "send_to_role" => json!({ "text": "x" }),
+        "poll_inbox" => json!({ "kind": "chat", "id": "c" }),
+        "query_runs" | "list_team" => json!({}),
+        _ => json!({ "runId": run }),
+    };
+    let forms = spellings();
+    let listed = host.request("tools/list", &json!({}));
+    let mut tried = 0;
+    for tool in listed["result"]["tools"].as_array().unwrap() {
+        let name = tool["name"].as_str().unwrap();
+        let properties = tool["inputSchema"]["properties"].as_object().unwrap();
+        for argument in properties.keys().map(String::as_str).chain(["surplus"]) {
+            if argument == "authToken" {
+                continue;
+            }
+            for form in &forms {
+                for written in [json!(form), json!(format!("a {form}\n")), json!([{ "authToken": form }])] {
+                    let mut arguments = valid(name);
+                    arguments["authToken"] = json!(TOKEN);
+                    arguments[argument] = written;
+                    let refusal = host.refused(name, &arguments);
+                    assert!(refusal.contains("belongs into `authToken`"), "{name} {argument}: {refusal}");
+                    tried += 1;
+                }
+            }
+        }
+    }
+    assert!(tried > 400, "{tried}");
+    for form in &forms {
+        let uri = format!("cyberine://runs/{form}?authToken={TOKEN}");
+        for method in ["resources/read", "resources/subscribe"] {
+            let refused = host.request(method, &json!({ "uri": uri }));
+            assert_eq!(refused["error"]["code"], -32002, "{refused}");
+            assert!(!refused.to_string().contains(form), "{refused}");
+        }
+        let refused = host.request("resources/list", &json!({ "cursor": form }));
+        assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    }
+    drop(host);
+    for client in [
+        json!({ "name": TOKEN, "version": "1" }),
+        json!({ "name": "host", "version": TOKEN }),
+        json!({ "name": TOKEN.replace('-', "\u{200b}-"), "version": "1" }),
+    ] {
+        let mut command = place.command();
+        command.env("CYBERINE_MCP_AUTH_TOKEN", TOKEN);
+        let mut host = Host::start_as(command, &client);
+        host.ok("send_message", &json!({ "to_kind": "chat", "to_id": "d", "text": "x", "authToken": TOKEN }));
+        let decided = host.ok("approve_run", &json!({ "runId": run, "authToken": TOKEN }));
+        assert_eq!(decided["decidedBy"], "[secret]@[secret]", "{decided}");
+        let mail = host.ok("poll_inbox", &json!({ "kind": "chat", "id": "d", "authToken": TOKEN }));
+        assert_eq!(mail["messages"][0]["from"]["id"], "[secret]@[secret]", "{mail}");
+    }
+    for form in forms {
+        let found = files_with(&place.path(""), form.as_bytes());
+        assert_eq!(found, Vec::<std::path::PathBuf>::new(), "{form}");
+    }
+}
+
+/// The token as it is, as a URI has it, and as JSON may.
+fn spellings() -> [String; 3] {
+    let each = |form: fn(u8) -> String| TOKEN.bytes().map(form).collect::<String>();
+    [TOKEN.to_owned(), each(|byte| format!("%{byte:02x}")), each(|byte| format!("\\u{byte:04x}"))]
+}
+
 /// Files below `directory` that contain `needle`.
 fn files_with(directory: &std::path::Path, needle: &[u8]) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(directory).unwrap().flatten();

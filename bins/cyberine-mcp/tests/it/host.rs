@@ -54,7 +54,12 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    pub(crate) fn start(mut command: Command) -> Self {
+    pub(crate) fn start(command: Command) -> Self {
+        Self::start_as(command, &json!({ "name": "test-host", "version": "1" }))
+    }
+
+    /// A host that says this of itself.
+    pub(crate) fn start_as(mut command: Command, client: &Value) -> Self {
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let input = child.stdin.take();
@@ -71,7 +76,7 @@ impl Host {
         let mut host = Self { child, input, lines, next_id: 1, notes: Vec::new() };
         let params = json!({
             "protocolVersion": "2025-06-18", "capabilities": {},
-            "clientInfo": { "name": "test-host", "version": "1" },
+            "clientInfo": client,
         });
         let hello = host.request("initialize", &params);
         assert_eq!(hello["result"]["serverInfo"]["name"], "cyberine", "{hello}");
