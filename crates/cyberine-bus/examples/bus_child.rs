@@ -75,7 +75,7 @@ impl Child {
             instance_id: InstanceId::random(),
         };
         let text = format!("{} {number} {}", self.writer, "x".repeat(usize::try_from(number % 700).unwrap()));
-        Outgoing { id, again, ..Outgoing::note(chat(), from, sender, text) }
+        Outgoing { id, again: again.then_some(0), ..Outgoing::note(chat(), from, sender, text) }
     }
 
     async fn publish(&self, number: u32, again: bool) -> Result<(), BusError> {

@@ -50,9 +50,10 @@ pub struct Envelope {
 pub struct Outgoing {
     /// Its id, drawn by the caller. See [`Bus::publish`](crate::Bus::publish) on repeating one.
     pub id: MessageId,
-    /// Whether a message of this id may have been published before, by an attempt whose outcome
-    /// is not known.
-    pub again: bool,
+    /// Set where a message of this id may have been published before, by an attempt whose outcome
+    /// is not known: the last sequence number that the mailbox had before the first attempt, as
+    /// far as it is known, since no more than what came later is looked through. 0: everything.
+    pub again: Option<u64>,
     /// The mailbox.
     pub to: Address,
     /// Who writes it, as claimed.
@@ -79,7 +80,7 @@ impl Outgoing {
     pub fn note(to: Address, from: From, sender: Sender, text: impl Into<String>) -> Self {
         Self {
             id: MessageId::random(),
-            again: false,
+            again: None,
             to,
             from,
             sender,

@@ -4,6 +4,7 @@
 //! <home>/bus/<kind>/<name>/            0700; the name is the id, encoded injectively
 //!     00000000000000000001.jsonl       messages from sequence number 1 on
 //!     00000000000000004097.jsonl       the next segment: after 1 MiB or 4,096 messages
+//!     unordered                        there where a message is earlier than the one before it
 //!     lock                             held while a record is added or a segment removed
 //!     readers/<name>.json              how far one reader has read
 //! ```

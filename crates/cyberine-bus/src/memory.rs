@@ -76,8 +76,10 @@ impl MemoryBus {
         check(&message)?;
         let mut mailboxes = self.mailboxes();
         let mailbox = mailboxes.entry(message.to.clone()).or_default();
-        let known = mailbox.messages.iter().filter(|_| message.again).find(|known| known.id == message.id);
-        if let Some(known) = known {
+        let beyond = message.again.map(|again| if again > mailbox.last() { 0 } else { again });
+        let is_known =
+            |known: &&Envelope| known.id == message.id && beyond.is_some_and(|beyond| known.seq > beyond);
+        if let Some(known) = mailbox.messages.iter().find(is_known) {
             return Ok(Receipt { id: known.id, seq: known.seq, sent_at: known.sent_at });
         }
         let before = mailbox.messages.last().map(|envelope| envelope.sent_at);

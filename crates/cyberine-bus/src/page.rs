@@ -90,6 +90,11 @@ impl Collector {
         self.broken += 1;
     }
 
+    /// What was left out unread: everything up to a sequence number.
+    pub(crate) fn left_out(&mut self, through: u64) {
+        self.page.next = self.page.next.max(through);
+    }
+
     /// Offers the next message; says whether there may be room for another. One without room is
     /// not taken, and is offered again to the next page.
     pub(crate) fn offer(&mut self, envelope: Envelope) -> bool {

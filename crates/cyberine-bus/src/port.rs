@@ -21,7 +21,9 @@ pub trait Bus: Send + Sync {
     /// does not depend on anybody being there to read it.
     ///
     /// An [`Outgoing`] that may have been published before (`again`) is looked for first: where
-    /// the mailbox holds its id, that message's receipt is given and nothing is written.
+    /// the mailbox holds its id beyond the number that `again` gives, that message's receipt is
+    /// given and nothing is written. Where the mailbox ends before that number it was replaced,
+    /// and all of it is looked through.
     ///
     /// # Errors
     /// [`BusError`]; nothing is acknowledged then.

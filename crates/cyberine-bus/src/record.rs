@@ -4,6 +4,9 @@
 //! `{"seq":1,…,"crc":"89abcdef"}`. JSON escapes every control character, so a line feed ends a
 //! record and nothing else, and the byte [`CANCEL`] is in none.
 
+use cyberine_types::Timestamp;
+use serde::Deserialize;
+
 use crate::address::Address;
 use crate::envelope::Envelope;
 
@@ -65,10 +68,22 @@ pub(crate) struct Record<'a> {
     pub(crate) follows_broken: bool,
 }
 
+/// What is read of a record to find a time.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Sent {
+    sent_at: Timestamp,
+}
+
 impl Record<'_> {
     /// The message in it.
     pub(crate) fn envelope(&self) -> Option<Envelope> {
         serde_json::from_slice(self.bytes).ok()
+    }
+
+    /// When the message in it was sent.
+    pub(crate) fn sent_at(&self) -> Option<Timestamp> {
+        serde_json::from_slice::<Sent>(self.bytes).ok().map(|sent| sent.sent_at)
     }
 
     /// The message in it, where it is one of `mailbox`.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use cyberine_server::{Annotations, Tool};
+use cyberine_server::{Annotations, ObjectSchema, Tool};
 use serde_json::{Value, json};
 
 use crate::arguments::MAX_KEY;
@@ -66,12 +66,12 @@ fn state() -> Value {
     json!({ "enum": ["queued", "running", "suspended", "done", "error", "cancelled"] })
 }
 
-fn input(properties: Value, required: &[&str]) -> Value {
-    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+fn input(properties: Value, required: &[&str]) -> ObjectSchema {
+    json!({ "properties": properties, "required": required, "additionalProperties": false }).into()
 }
 
 /// As [`input`], for a tool that changes something.
-fn keyed_input(mut properties: Value, required: &[&str]) -> Value {
+fn keyed_input(mut properties: Value, required: &[&str]) -> ObjectSchema {
     properties["idempotencyKey"] = json!({
         "type": "string", "minLength": 1, "maxLength": MAX_KEY, "description": "A call repeated with its key gets the first result.",
     });
@@ -79,11 +79,7 @@ fn keyed_input(mut properties: Value, required: &[&str]) -> Value {
 }
 
 /// A result is either what the tool is for or `{"error": …}`; both satisfy the one schema.
-fn output(mut properties: Value, required: &[&str]) -> Value {
+fn output(mut properties: Value, required: &[&str]) -> ObjectSchema {
     properties["error"] = text();
-    json!({
-        "type": "object",
-        "properties": properties,
-        "anyOf": [{ "required": required }, { "required": ["error"] }],
-    })
+    json!({ "properties": properties, "anyOf": [{ "required": required }, { "required": ["error"] }] }).into()
 }

@@ -3,8 +3,13 @@
 //!
 //! The key is opened with a draft, by which the work is named: a run's id, the id messages are
 //! derived from. A call that was cut off, or that runs beside another of the same key, does the
-//! work under the same draft, and the store and the bus see that it is done already.
+//! work under the same draft, and the store and the bus see that it is done already. The draft
+//! also says how far the mailboxes had come before the key was opened: what the work has published
+//! lies beyond, so that nobody looks through old mail for it.
 
+use std::collections::BTreeMap;
+
+use cyberine_bus::{Address, ReadRequest};
 use cyberine_run_store::{Begun, IdempotencyKey};
 use cyberine_server::ToolResult;
 use cyberine_types::{Caller, MessageId, RunId};
@@ -13,10 +18,15 @@ use sha2::{Digest, Sha256};
 
 use crate::services::Services;
 
+/// Of so many mailboxes a draft says how far they had come; any more are looked through whole.
+const ENDS: usize = 128;
+
 /// By what a piece of work is named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Draft {
-    text: String,
+    name: String,
+    /// The last sequence number of each mailbox before the work, by the digest of its address.
+    ends: BTreeMap<String, u64>,
     /// Whether somebody else may do the work, or have done it, under this name.
     pub(crate) shared: bool,
 }
@@ -48,28 +58,29 @@ impl<'a> Once<'a> {
         Key { key, fingerprint: fingerprint(tool, arguments) }
     }
 
-    /// Opens `key`, where the call carries one.
+    /// Opens `key`, where the call carries one. `mailboxes` are those that the work writes to, as
+    /// far as they are known.
     pub(crate) async fn begin(
         services: &'a Services,
         caller: &Caller,
         key: Option<Key>,
+        mailboxes: Vec<Address>,
     ) -> Result<Turn<'a>, String> {
-        let fresh = RunId::random().to_string();
+        let fresh = Draft { name: RunId::random().to_string(), ends: BTreeMap::new(), shared: false };
         let Some(Key { key, fingerprint }) = key else {
-            let draft = Draft { text: fresh, shared: false };
-            return Ok(Turn::Work(Self { services, key: None, draft }));
+            return Ok(Turn::Work(Self { services, key: None, draft: fresh }));
         };
+        let fresh = Draft { ends: ends(services, mailboxes).await, shared: true, ..fresh };
         let principal = &caller.principal;
         let scope = format!("{}/{}\n{}", principal.tenant, principal.name, services.project.name());
         let key = IdempotencyKey { scope, key, fingerprint };
-        let begun = services.keys.begin(key.clone(), fresh.clone()).await;
-        let text = match begun.map_err(|error| format!("{error}. {}", error.advice()))? {
+        let begun = services.keys.begin(key.clone(), fresh.to_string()).await;
+        let draft = match begun.map_err(|error| format!("{error}. {}", error.advice()))? {
             Begun::Fresh => fresh,
-            Begun::Unfinished { draft } => draft,
+            Begun::Unfinished { draft } => Draft::of_another(&draft),
             Begun::Finished(first) => return Ok(Turn::Done(ToolResult::ok(first))),
             Begun::Conflict => return Err(conflict()),
         };
-        let draft = Draft { text, shared: true };
         Ok(Turn::Work(Self { services, key: Some(key), draft }))
     }
 
@@ -82,22 +93,69 @@ impl<'a> Once<'a> {
             tracing::warn!(%error, "the result of a call with a key could not be kept");
             return result;
         }
-        match self.services.keys.begin(key, self.draft.text).await {
+        match self.services.keys.begin(key, self.draft.to_string()).await {
             Ok(Begun::Finished(first)) => ToolResult::ok(first),
             _ => result,
         }
     }
 }
 
+/// How far each of the mailboxes has come. Of one that cannot be read nothing is said.
+async fn ends(services: &Services, mailboxes: Vec<Address>) -> BTreeMap<String, u64> {
+    let mut ends = BTreeMap::new();
+    for mailbox in mailboxes.into_iter().take(ENDS) {
+        let mark = mark(&mailbox);
+        let request = ReadRequest { newest: true, limit: 0, ..ReadRequest::default() };
+        if let Ok(page) = services.bus.read(mailbox, request).await {
+            // Of two that share a mark, whatever their addresses, the lower holds for both.
+            let end = ends.entry(mark).or_insert(page.last);
+            *end = page.last.min(*end);
+        }
+    }
+    ends.retain(|_, last| *last > 0);
+    ends
+}
+
+/// A short digest of an address.
+fn mark(mailbox: &Address) -> String {
+    let mut digest = digest(&[mailbox.kind().name().as_bytes(), mailbox.id().as_bytes()]);
+    digest.truncate(16);
+    digest
+}
+
+impl std::fmt::Display for Draft {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(&self.name)?;
+        self.ends.iter().try_for_each(|(mark, last)| write!(out, " {mark}:{last}"))
+    }
+}
+
 impl Draft {
+    /// The draft of whoever opened the key.
+    fn of_another(text: &str) -> Self {
+        let mut parts = text.split(' ');
+        let name = parts.next().unwrap_or_default().to_owned();
+        let ends = parts.filter_map(|part| {
+            let (mark, last) = part.split_once(':')?;
+            Some((mark.to_owned(), last.parse().ok()?))
+        });
+        Self { name, ends: ends.collect(), shared: true }
+    }
+
+    /// Beyond which sequence number of the mailbox `to` the work may have published before; `None`
+    /// where nobody but this call has done any of it.
+    pub(crate) fn again(&self, to: &Address) -> Option<u64> {
+        self.shared.then(|| self.ends.get(&mark(to)).copied().unwrap_or(0))
+    }
+
     /// The id of the run that is the work.
     pub(crate) fn run(&self) -> Result<RunId, String> {
-        self.text.parse().map_err(|_| unreadable())
+        self.name.parse().map_err(|_| unreadable())
     }
 
     /// The id of a message to `to`: one work may send several.
-    pub(crate) fn message(&self, to: &cyberine_bus::Address) -> Result<MessageId, String> {
-        let digest = digest(&[self.text.as_bytes(), to.kind().name().as_bytes(), to.id().as_bytes()]);
+    pub(crate) fn message(&self, to: &Address) -> Result<MessageId, String> {
+        let digest = digest(&[self.name.as_bytes(), to.kind().name().as_bytes(), to.id().as_bytes()]);
         // Version 4 and its variant, as every id of ours has them (RFC 9562, 5.4).
         let id = format!(
             "{}-{}-4{}-a{}-{}",
@@ -154,7 +212,7 @@ fn digest(parts: &[&[u8]]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cyberine_bus::{Address, AddressKind};
+    use cyberine_bus::AddressKind;
 
     fn print(tool: &str, arguments: &str) -> String {
         fingerprint(tool, serde_json::from_str::<Value>(arguments).unwrap().as_object().unwrap())
@@ -172,7 +230,7 @@ mod tests {
 
     #[test]
     fn messages_of_one_work_have_ids_of_their_own_that_stay() {
-        let draft = |text: &str| Draft { text: text.to_owned(), shared: true };
+        let draft = Draft::of_another;
         let to = |kind, id: &str| Address::new(kind, id).unwrap();
         let id = |text, kind, id: &str| draft(text).message(&to(kind, id)).unwrap();
         let one = id("d", AddressKind::Chat, "a");
@@ -185,5 +243,22 @@ mod tests {
             assert_ne!(one, other);
         }
         assert!(draft("no run").run().is_err());
+    }
+
+    #[test]
+    fn a_draft_says_how_far_mailboxes_had_come_and_comes_back_as_it_was() {
+        let to = |id: &str| Address::new(AddressKind::Chat, id).unwrap();
+        let ends = (0..ENDS).map(|at| (mark(&to(&at.to_string())), u64::MAX - at as u64)).collect();
+        let draft = Draft { name: RunId::random().to_string(), ends, shared: true };
+        let text = draft.to_string();
+        assert!(text.len() < 8 << 10, "a store keeps it: {}", text.len());
+        let back = Draft::of_another(&text);
+        assert_eq!((&back, back.run()), (&draft, draft.run()));
+        assert_eq!((back.again(&to("7")), back.again(&to("unknown"))), (Some(u64::MAX - 7), Some(0)));
+        // One that says nothing of mailboxes names the same work.
+        let plain = Draft::of_another(&draft.name);
+        assert_eq!(plain.message(&to("7")), draft.message(&to("7")));
+        assert_eq!(plain.again(&to("7")), Some(0));
+        assert_eq!(Draft { shared: false, ..draft }.again(&to("7")), None);
     }
 }

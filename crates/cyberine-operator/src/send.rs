@@ -83,11 +83,7 @@ impl Writer<'_> {
             return Ok(not_sent(reason));
         }
         let SendToRole { team, role, name, letter } = arguments;
-        let members = self.services.roster().await?;
-        let matched: BTreeSet<_> = matching(&members, team.as_deref(), role.as_deref(), name.as_deref())
-            .into_iter()
-            .map(|member| (member.record.addr.kind.clone(), member.record.addr.id.clone()))
-            .collect();
+        let matched = self.services.matched(&team, &role, &name).await?;
         if matched.is_empty() {
             return Ok(not_sent("nobody live matches; `list_team` shows who is there".to_owned()));
         }
@@ -114,7 +110,7 @@ impl Writer<'_> {
         let Letter { text, topic, thread, reply_to, importance, ack_required } = letter;
         let message = Outgoing {
             id: self.draft.message(&to).map_err(Failure::Refused)?,
-            again: self.draft.shared,
+            again: self.draft.again(&to),
             to,
             from: From { kind: FromKind::Mcp, id: self.by.clone() },
             sender: self.services.sender.clone(),
@@ -220,6 +216,25 @@ impl Services {
             tracing::warn!("{error}");
             Vec::new()
         })
+    }
+
+    /// The addresses, each as its kind and its id, of the live members that match.
+    async fn matched(
+        &self,
+        team: &Option<String>,
+        role: &Option<String>,
+        name: &Option<String>,
+    ) -> Result<BTreeSet<(String, String)>, String> {
+        let members = self.roster().await?;
+        let matched = matching(&members, team.as_deref(), role.as_deref(), name.as_deref());
+        let addresses = matched.into_iter().map(|member| &member.record.addr);
+        Ok(addresses.map(|addr| (addr.kind.clone(), addr.id.clone())).collect())
+    }
+
+    /// The mailboxes that a message to a role goes to, as far as they can be told.
+    pub(crate) async fn mailboxes_of(&self, to: &SendToRole) -> Vec<Address> {
+        let matched = self.matched(&to.team, &to.role, &to.name).await.unwrap_or_default();
+        matched.iter().filter_map(|(kind, id)| address(kind, id).ok()).collect()
     }
 
     /// Why there is no bus, where there is none.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cyberine_bus::Address;
 use cyberine_run_store::Choice;
 use cyberine_server::{Background, Call, CallError, Outcome, Progress, Tool, ToolResult, ToolSet};
 use cyberine_types::Caller;
@@ -12,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::arguments::{self, Cancel, Decide, Orchestrate, SendMessage, SendToRole, SendToTeam};
 use crate::once::{Draft, Once, Turn};
 use crate::send::Writer;
-use crate::services::LazyServices;
+use crate::services::{LazyServices, Services};
 use crate::{cancel, catalog, decide, inspect, orchestrate, poll, query, team};
 
 /// The operator tools. The gate that asks for a token goes around them.
@@ -42,6 +43,16 @@ impl Change {
             catalog::REJECT_RUN => Self::Decide(Choice::Reject, arguments::read(arguments)?),
             _ => Self::Cancel(arguments::read(arguments)?),
         })
+    }
+
+    /// The mailboxes it writes to.
+    async fn mailboxes(&self, services: &Services) -> Vec<Address> {
+        match self {
+            Self::SendMessage(message) => vec![message.to.clone()],
+            Self::SendToTeam(message) => vec![message.to.clone()],
+            Self::SendToRole(message) => services.mailboxes_of(message).await,
+            Self::Orchestrate(_) | Self::Decide(..) | Self::Cancel(_) => Vec::new(),
+        }
     }
 }
 
@@ -93,7 +104,9 @@ impl OperatorTools {
         let key = arguments::take_key(&mut arguments)?.map(|key| Once::key(key, tool, &arguments));
         // Before the key is opened: a call that is put right is another call.
         let change = Change::read(tool, arguments)?;
-        let once = match Once::begin(self.services.get().await?, &around.caller, key).await? {
+        let services = self.services.get().await?;
+        let mailboxes = if key.is_some() { change.mailboxes(services).await } else { Vec::new() };
+        let once = match Once::begin(services, &around.caller, key, mailboxes).await? {
             Turn::Work(once) => once,
             Turn::Done(first) => return Ok(first),
         };

@@ -84,7 +84,7 @@ pub(super) async fn what_is_too_long_is_refused_and_leaves_nothing<B: Bus>(subje
 
 pub(super) async fn an_attempt_repeated_is_published_once<B: Bus>(subject: &Subject<B>) {
     let place = chat("again");
-    let message = Outgoing { again: true, ..note(&place, "once") };
+    let message = Outgoing { again: Some(0), ..note(&place, "once") };
     let first = send(&subject.bus, message.clone()).await;
     send(&subject.bus, note(&place, "between")).await;
     for bus in [&subject.bus, &subject.other] {
@@ -99,6 +99,28 @@ pub(super) async fn an_attempt_repeated_is_published_once<B: Bus>(subject: &Subj
     assert!(at_once.await.iter().all(|receipt| receipt.seq == 1), "another mailbox, and once in there");
     assert_eq!(read(&subject.bus, &place, ReadRequest::default()).await.last, 2);
     assert_eq!(read(&subject.bus, &chat("again too"), ReadRequest::default()).await.last, 1);
+}
+
+pub(super) async fn an_attempt_is_looked_for_beyond_what_was_there_before<B: Bus>(subject: &Subject<B>) {
+    let place = chat("attempts");
+    let message = note(&place, "attempt");
+    for text in ["one", "two"] {
+        send(&subject.bus, note(&place, text)).await;
+    }
+    assert_eq!(send(&subject.bus, message.clone()).await.seq, 3);
+    send(&subject.bus, note(&place, "after")).await;
+    for again in [0, 1, 2] {
+        let attempt = Outgoing { again: Some(again), ..message.clone() };
+        assert_eq!(send(&subject.other, attempt).await.seq, 3, "beyond {again}");
+    }
+    // Of a mailbox that is not the one it was, all is looked through.
+    let attempt = Outgoing { again: Some(1_000), ..message.clone() };
+    assert_eq!(send(&subject.other, attempt).await.seq, 3);
+    // Nothing that was there before is looked at.
+    for (again, seq) in [(3, 5), (4, 5), (5, 6)] {
+        let attempt = Outgoing { again: Some(again), ..message.clone() };
+        assert_eq!(send(&subject.bus, attempt).await.seq, seq, "beyond {again}");
+    }
 }
 
 pub(super) async fn many_who_publish_at_once_lose_nothing<B: Bus>(subject: &Subject<B>) {

@@ -92,6 +92,24 @@ pub(super) async fn since_means_later<B: Bus>(subject: &Subject<B>) {
     assert_eq!((seqs(&page), page.next, page.more), (vec![3, 4], 4, true));
 }
 
+pub(super) async fn since_holds_where_the_clock_was_followed_back<B: Bus>(subject: &Subject<B>) {
+    let place = chat("corrected");
+    let mut times = Vec::new();
+    for step in [1_000, 1_000, -3 * 60 * 60 * 1_000, 1_000, 1_000] {
+        subject.clock.step(step);
+        times.push(send(&subject.bus, note(&place, "text")).await.sent_at);
+    }
+    assert!(times[2] < times[0], "the clock is followed: {times:?}");
+    // By their own times, whatever their order.
+    for (since, later) in [(0, vec![2]), (1, vec![]), (2, vec![1, 2, 4, 5]), (3, vec![1, 2, 5])] {
+        for newest in [false, true] {
+            let request = ReadRequest { since: Some(times[since]), newest, ..ReadRequest::default() };
+            let page = read(&subject.other, &place, request).await;
+            assert_eq!((seqs(&page), page.next, page.more), (later.clone(), 5, false), "{since} {newest}");
+        }
+    }
+}
+
 pub(super) async fn a_page_has_room_for_so_many_bytes<B: Bus>(subject: &Subject<B>) {
     let place = chat("bytes");
     for length in [10, 2000, 10, 10] {

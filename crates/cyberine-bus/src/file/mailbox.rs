@@ -223,9 +223,10 @@ impl Mailbox {
         let dir = self.made()?;
         // What is long is looked through before the lock is taken, and only the rest under it.
         let mut sought: HashMap<MessageId, Sought> = HashMap::new();
-        for waiting in batch.as_slice().iter().filter(|waiting| waiting.message.again) {
-            let id = waiting.message.id;
-            let looked = read::find(&dir, &self.address, &id, read::Place::default());
+        for waiting in batch.as_slice() {
+            let (id, Some(again)) = (waiting.message.id, waiting.message.again) else { continue };
+            let looked = read::Place::behind(&dir, again)
+                .and_then(|place| read::find(&dir, &self.address, &id, place));
             sought.insert(id, looked.map_err(|error| self.files(error))?);
         }
         let held = self.lock(&dir, LOCK)?;
@@ -246,7 +247,7 @@ impl Mailbox {
             current
         };
         let current = writer.insert(current);
-        let (mut last, mut sent_at) = (current.last, current.sent_at);
+        let (mut last, mut sent_at, mut goes_back) = (current.last, current.sent_at, false);
         let mut bytes = current.repair.to_vec();
         let repair = bytes.len();
         for waiting in batch {
@@ -260,6 +261,7 @@ impl Mailbox {
                 Some(known) => known,
                 None => {
                     let at = stamp(&*self.clock, sent_at);
+                    goes_back |= sent_at.is_some_and(|before| at <= before);
                     let envelope = seal(waiting.message, last + 1, at);
                     encode(&envelope, &mut bytes)
                         .map_err(|error| BusError::Worker { detail: error.to_string() })?;
@@ -273,6 +275,9 @@ impl Mailbox {
         if let Some(at) = sent_at
             && bytes.len() > repair
         {
+            if goes_back {
+                read::mark_unordered(&dir).map_err(|error| self.files(error))?;
+            }
             current.append(&bytes, last, at).map_err(|error| self.files(error))?;
             self.used.fetch_max(last, Ordering::Relaxed);
         }
@@ -332,7 +337,7 @@ struct Begun {
 
 /// A message that is tried again in the batch in which it is.
 fn repeated(placed: &[Placed], message: &Outgoing) -> Option<Known> {
-    let one = placed.iter().filter(|_| message.again).find(|one| one.receipt.id == message.id)?;
+    let one = placed.iter().filter(|_| message.again.is_some()).find(|one| one.receipt.id == message.id)?;
     Some((one.receipt, None))
 }
 

@@ -1,16 +1,19 @@
 //! Reading a mailbox: find the segment by its name, the place in it by halving, then only what
 //! was asked for.
 
-use cyberine_fs::{FileStatus, FsError, OpenFile, PrivateDir};
-use cyberine_types::MessageId;
+use cyberine_fs::{Durability, FileStatus, FsError, OpenFile, PrivateDir};
+use cyberine_types::{MessageId, Timestamp};
 
-use super::segment::{Backwards, Lines, last_seq, locate};
+use super::segment::{Backwards, Lines, Sought, last_seq, locate, tail};
 use crate::address::Address;
 use crate::envelope::Envelope;
 use crate::names;
 use crate::page::Collector;
 use crate::port::{Page, ReadRequest};
 use crate::record::{begins_with_id, checked};
+
+/// There where the clock was followed back, so that the mailbox is not in the order of its times.
+const UNORDERED: &str = "unordered";
 
 /// The last segment, by which a change of the mailbox is seen.
 pub(crate) struct Tip {
@@ -49,6 +52,60 @@ pub(crate) fn open(dir: &PrivateDir, first: u64) -> Result<Option<(OpenFile, u64
     Ok(Some((file, length)))
 }
 
+/// Where reading begins.
+struct Begin {
+    /// The segment.
+    index: usize,
+    /// The place in it.
+    offset: u64,
+    /// The last message that was left out, where one was met.
+    left_out: Option<u64>,
+}
+
+impl Begin {
+    /// The place of what is sought: the last segment whose first record comes before it, and in
+    /// there behind the last such record.
+    fn of(dir: &PrivateDir, segments: &[u64], sought: Sought) -> Result<Self, FsError> {
+        let by_number = segments.partition_point(|first| *first <= sought.after.saturating_add(1));
+        let (mut index, mut end) = (by_number.saturating_sub(1), segments.len());
+        while sought.since.is_some() && end - index > 1 {
+            let middle = index + (end - index) / 2;
+            let is_behind = match open(dir, segments[middle])? {
+                Some((file, length)) => sought.is_behind_first(&file, length)?,
+                // Retention removes what is oldest.
+                None => true,
+            };
+            *(if is_behind { &mut index } else { &mut end }) = middle;
+        }
+        let Some(first) = segments.get(index) else { return Ok(Self { index, offset: 0, left_out: None }) };
+        let Some((file, length)) = open(dir, *first)? else {
+            return Ok(Self { index, offset: 0, left_out: None });
+        };
+        let (offset, left_out) = locate(&file, length, &sought)?;
+        Ok(Self { index, offset, left_out: left_out.filter(|seq| *seq > sought.after) })
+    }
+}
+
+/// Whether no message of the mailbox was sent earlier, by its own time, than the one before it.
+fn is_ordered(dir: &PrivateDir) -> Result<bool, FsError> {
+    Ok(dir.status(UNORDERED)?.is_none())
+}
+
+/// Notes that a message will be earlier, by its own time, than the one before it.
+pub(crate) fn mark_unordered(dir: &PrivateDir) -> Result<(), FsError> {
+    if is_ordered(dir)? {
+        dir.replace(UNORDERED, b"", Durability::Durable)?;
+    }
+    Ok(())
+}
+
+/// When the last readable message of a segment was sent.
+pub(crate) fn last_sent(dir: &PrivateDir, first: u64) -> Result<Option<Timestamp>, FsError> {
+    let Some((file, length)) = open(dir, first)? else { return Ok(None) };
+    let tail = tail(&file, length)?;
+    Ok(tail.last.as_deref().and_then(checked).and_then(|record| record.sent_at()))
+}
+
 /// One page of the mailbox.
 pub(crate) fn page(dir: &PrivateDir, mailbox: &Address, request: ReadRequest) -> Result<Page, FsError> {
     let segments = segments(dir)?;
@@ -82,12 +139,20 @@ fn oldest(
     segments: &[u64],
     collector: &mut Collector,
 ) -> Result<Option<u64>, FsError> {
-    let after = collector.request().after;
+    let ReadRequest { after, since, .. } = *collector.request();
     let mut last = None;
-    let start = segments.partition_point(|first| *first <= after.saturating_add(1)).saturating_sub(1);
-    for (index, first) in segments.iter().enumerate().skip(start) {
+    let mut begin = Begin::of(dir, segments, Sought { after, since })?;
+    // Looked at behind the search: what came out of order in between counts.
+    if begin.left_out.is_some() && !is_ordered(dir)? {
+        begin = Begin::of(dir, segments, Sought { after, since: None })?;
+    }
+    if let Some(seq) = begin.left_out {
+        // What is not beyond the cursor was left out by it.
+        collector.left_out(seq);
+    }
+    for (index, first) in segments.iter().enumerate().skip(begin.index) {
         let Some((file, length)) = open(dir, *first)? else { continue };
-        let offset = if index == start { locate(&file, length, after)? } else { 0 };
+        let offset = if index == begin.index { begin.offset } else { 0 };
         let mut lines = Lines::between(&file, offset, length);
         while let Some(line) = lines.next()? {
             match read(line.bytes, mailbox) {
@@ -119,8 +184,14 @@ fn newest(
     segments: &[u64],
     collector: &mut Collector,
 ) -> Result<Option<u64>, FsError> {
-    let after = collector.request().after;
+    let ReadRequest { after, since, .. } = *collector.request();
     let mut last = None;
+    let mut known = None;
+    // Asked once, and not before there is something early.
+    let mut ordered = |dir| match known {
+        Some(known) => Ok(known),
+        None => is_ordered(dir).inspect(|ordered| known = Some(*ordered)),
+    };
     for first in segments.iter().rev() {
         let Some((file, length)) = open(dir, *first)? else { continue };
         let mut lines = Backwards::new(&file, length).large();
@@ -129,7 +200,8 @@ fn newest(
             match read(line, mailbox) {
                 Read::Message(envelope, follows_broken) => {
                     last = last.or(Some(envelope.seq));
-                    if envelope.seq <= after || !collector.offer(*envelope) {
+                    let is_early = since.is_some_and(|since| envelope.sent_at <= since);
+                    if envelope.seq <= after || (is_early && ordered(dir)?) || !collector.offer(*envelope) {
                         return Ok(last);
                     }
                     if follows_broken {
@@ -178,6 +250,18 @@ pub(crate) struct Found {
 pub(crate) struct Place {
     first: u64,
     offset: u64,
+}
+
+impl Place {
+    /// Behind the messages up to `after`; the beginning where the mailbox ends before that.
+    pub(crate) fn behind(dir: &PrivateDir, after: u64) -> Result<Self, FsError> {
+        let segments = segments(dir)?;
+        if after == 0 || after > last(dir, &segments)? {
+            return Ok(Self::default());
+        }
+        let Begin { index, offset, .. } = Begin::of(dir, &segments, Sought { after, since: None })?;
+        Ok(segments.get(index).map_or_else(Self::default, |first| Self { first: *first, offset }))
+    }
 }
 
 /// Looks for the message `id` from a place on; says where a search that found nothing ended.

@@ -2,9 +2,10 @@
 //! a sequence number in it.
 
 use cyberine_fs::{FsError, OpenFile};
+use cyberine_types::Timestamp;
 use memchr::{memchr, memrchr};
 
-use crate::record::{CANCEL, checked, exactly};
+use crate::record::{CANCEL, Record, checked, exactly};
 
 const CHUNK: usize = 64 << 10;
 const SMALL_CHUNK: usize = 4 << 10;
@@ -149,10 +150,44 @@ impl<'f> Backwards<'f> {
     }
 }
 
-/// Where the records with a higher sequence number than `after` begin in a file of `length` bytes:
-/// behind the last one that has a lower or equal one.
-pub(crate) fn locate(file: &OpenFile, length: u64, after: u64) -> Result<u64, FsError> {
-    let (mut low, mut high) = (0, length);
+/// What is looked for in a file of records.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sought {
+    /// A sequence number.
+    pub(crate) after: u64,
+    /// A time, where the records are in its order too.
+    pub(crate) since: Option<Timestamp>,
+}
+
+impl Sought {
+    /// Whether a record comes before what is sought; `None` where it does not tell.
+    fn is_behind(&self, record: &Record<'_>) -> Option<bool> {
+        match self.since {
+            Some(since) if record.seq > self.after => record.sent_at().map(|sent_at| sent_at <= since),
+            _ => Some(record.seq <= self.after),
+        }
+    }
+
+    /// Whether all that is in the file comes before, as far as its first record tells.
+    pub(crate) fn is_behind_first(&self, file: &OpenFile, length: u64) -> Result<bool, FsError> {
+        let mut lines = Lines::between(file, 0, length).small();
+        while let Some(line) = lines.next()? {
+            if let Some(is_behind) = checked(line.bytes).and_then(|record| self.is_behind(&record)) {
+                return Ok(is_behind);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Where what is sought begins in a file of `length` bytes, and the number of the last record
+/// before it where there is one: behind the last record that comes before it.
+pub(crate) fn locate(file: &OpenFile, length: u64, sought: &Sought) -> Result<(u64, Option<u64>), FsError> {
+    let told = |line: Line<'_>| {
+        let record = checked(line.bytes)?;
+        sought.is_behind(&record).map(|is_behind| (record.seq, is_behind))
+    };
+    let (mut low, mut high, mut last) = (0, length, None);
     while high - low > SMALL_CHUNK as u64 {
         let middle = low + (high - low) / 2;
         // From the byte before: where that is a line feed, a line begins at the middle.
@@ -163,24 +198,23 @@ pub(crate) fn locate(file: &OpenFile, length: u64, after: u64) -> Result<u64, Fs
             && found.is_none()
             && let Some(line) = lines.next()?
         {
-            found = checked(line.bytes).map(|record| record.seq);
+            found = told(line);
         }
         match found {
-            Some(seq) if seq <= after => low = lines.offset(),
+            Some((seq, true)) => (low, last) = (lines.offset(), Some(seq)),
             _ => high = middle,
         }
     }
     let mut lines = Lines::between(file, low, length).small();
     let mut behind = low;
     while let Some(line) = lines.next()? {
-        let seq = checked(line.bytes).map(|record| record.seq);
-        match seq {
-            Some(seq) if seq <= after => behind = lines.offset(),
+        match told(line) {
+            Some((seq, true)) => (behind, last) = (lines.offset(), Some(seq)),
             Some(_) => break,
             None => {}
         }
     }
-    Ok(behind)
+    Ok((behind, last))
 }
 
 /// The end of a file of records, as its next writer needs it.

@@ -65,6 +65,10 @@ impl Writer {
             sync_parents()?;
         }
         writer.look(dir)?;
+        if writer.sent_at.is_none() {
+            let older = segments.iter().rev().skip(1).map(|first| read::last_sent(dir, *first));
+            writer.sent_at = older.filter_map(Result::transpose).next().transpose()?;
+        }
         writer.last = writer.last.max(used);
         Ok(writer)
     }
@@ -116,8 +120,7 @@ impl Writer {
             // Nothing in here tells: readers may know of more than there is.
             None => (self.first - 1 + tail.lost).max(furthest(dir)?),
         };
-        let last = tail.last.as_deref().and_then(checked);
-        self.sent_at = last.and_then(|record| record.envelope()).map(|envelope| envelope.sent_at);
+        self.sent_at = tail.last.as_deref().and_then(checked).and_then(|record| record.sent_at());
         Ok(())
     }
 }

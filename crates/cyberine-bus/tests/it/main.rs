@@ -13,3 +13,4 @@ mod kills;
 mod retention;
 mod support;
 mod syscalls;
+mod times;

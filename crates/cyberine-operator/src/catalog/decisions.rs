@@ -24,11 +24,11 @@ pub(super) fn reject_run() -> Tool {
     )
 }
 
-fn decision(name: &'static str, title: &'static str, description: &str) -> Tool {
+fn decision(name: &'static str, title: &'static str, description: &'static str) -> Tool {
     Tool {
         name,
         title,
-        description: description.to_owned(),
+        description: description.into(),
         input_schema: keyed_input(
             json!({
                 "runId": run_id(),

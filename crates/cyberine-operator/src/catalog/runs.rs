@@ -14,8 +14,7 @@ pub(super) fn orchestrate() -> Tool {
         title: "Orchestrate",
         description: "Spends one paid call per configured provider, plus judging: ask the user first. \
             Puts one prompt to every provider in parallel and judges the answers (consensus, llm-judge). \
-            Returns a runId at once; follow it with inspect_run, stop it with cancel_run."
-            .to_owned(),
+            Returns a runId at once; follow it with inspect_run, stop it with cancel_run.".into(),
         input_schema: keyed_input(
             json!({ "prompt": { "type": "string", "minLength": 1, "description": "The whole task; providers see nothing else." } }),
             &["prompt"],
@@ -48,8 +47,7 @@ pub(super) fn inspect_run() -> Tool {
         name: INSPECT_RUN,
         title: "Inspect run",
         description: "Shows a run of any project: each candidate's state, answer preview, tokens and cost, \
-            the verdict with rationale, the winner. Long texts are cut; `resource` has all."
-            .to_owned(),
+            the verdict with rationale, the winner. Long texts are cut; `resource` has all.".into(),
         input_schema: input(
             json!({
                 "runId": run_id(),
@@ -98,8 +96,7 @@ pub(super) fn query_runs() -> Tool {
         title: "Query runs",
         description:
             "Lists runs of all projects, newest first. `query` is a literal part of the prompt, workflow, \
-            directory, state, id or winning answer."
-                .to_owned(),
+            directory, state, id or winning answer.".into(),
         input_schema: input(
             json!({
                 "query": { "type": "string", "maxLength": 1000 },
@@ -127,8 +124,7 @@ pub(super) fn cancel_run() -> Tool {
         title: "Cancel run",
         description:
             "Stops a run of this project: kills its calls and settles it as cancelled; answers that are in \
-            are kept. Calling it again changes nothing."
-                .to_owned(),
+            are kept. Calling it again changes nothing.".into(),
         input_schema: keyed_input(
             json!({ "runId": run_id(), "reason": { "type": "string", "maxLength": 1000 } }),
             &["runId"],

@@ -61,7 +61,8 @@ async fn no_argument_of_any_tool_says_who_speaks() {
     };
     let mut tried = 0;
     for tool in stage.tools.list(&caller()).iter() {
-        let properties = tool.input_schema["properties"].as_object().unwrap();
+        let schema = tool.input_schema.value().unwrap();
+        let properties = schema["properties"].as_object().unwrap();
         for name in properties.keys().map(String::as_str).chain(EXTRA) {
             let is_known = properties.contains_key(name);
             for probe in probes() {

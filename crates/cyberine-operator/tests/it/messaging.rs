@@ -334,7 +334,7 @@ async fn a_human_is_shown_as_one_where_a_human_wrote() {
     let stage = Stage::free(&[]);
     let message = Outgoing {
         id: MessageId::random(),
-        again: false,
+        again: None,
         to: cyberine_bus::Address::new(AddressKind::Chat, "c").unwrap(),
         from: From { kind: FromKind::Human, id: "ada".into() },
         sender: Sender::new(&Principal::local("ada"), Channel::Cli, InstanceId::random()),

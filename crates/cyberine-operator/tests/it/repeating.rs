@@ -1,14 +1,19 @@
 //! Calls that carry a key, repeated, at once, and cut off between the work and the answer.
 
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use cyberine_bus::AddressKind;
+use cyberine_bus::{
+    Address, AddressKind, Bus, BusError, Durability, MemoryBus, Outgoing, Page, ReadRequest, Reader, Receipt,
+};
 use cyberine_presence::{Announcing, Presence, RecordAddr};
 use cyberine_run_store::RunStore;
-use cyberine_types::RunId;
+use cyberine_types::{Billing, RunId, SystemClock};
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::stage::Stage;
+use crate::stage::{Setting, Stage};
 
 fn keyed(mut arguments: Value, key: &str) -> Value {
     arguments["idempotencyKey"] = json!(key);
@@ -150,6 +155,68 @@ async fn calls_with_one_key_at_once_do_the_work_once() {
         }
     }
     assert_eq!(world(&stage).await, (4, [1, 1, 1]));
+}
+
+/// A bus that notes how far back each message is looked for.
+struct Witness {
+    bus: MemoryBus,
+    agains: Arc<Mutex<Vec<Option<u64>>>>,
+}
+
+impl Bus for Witness {
+    fn publish(&self, message: Outgoing, durability: Durability) -> BoxFuture<'_, Result<Receipt, BusError>> {
+        self.agains.lock().unwrap().push(message.again);
+        self.bus.publish(message, durability)
+    }
+
+    fn read(&self, mailbox: Address, request: ReadRequest) -> BoxFuture<'_, Result<Page, BusError>> {
+        self.bus.read(mailbox, request)
+    }
+
+    fn acknowledge(
+        &self,
+        mailbox: Address,
+        reader: String,
+        through: u64,
+    ) -> BoxFuture<'_, Result<Reader, BusError>> {
+        self.bus.acknowledge(mailbox, reader, through)
+    }
+
+    fn readers(&self, mailbox: Address) -> BoxFuture<'_, Result<Vec<Reader>, BusError>> {
+        self.bus.readers(mailbox)
+    }
+
+    fn changed(&self, mailbox: Address, after: u64, timeout: Duration) -> BoxFuture<'_, ()> {
+        self.bus.changed(mailbox, after, timeout)
+    }
+}
+
+#[tokio::test]
+async fn a_message_is_looked_for_in_what_came_after_its_key_was_opened() {
+    let (bus, agains) = (MemoryBus::new(Arc::new(SystemClock)), Arc::default());
+    let witness = Witness { bus, agains: Arc::clone(&agains) };
+    let stage = Stage::set(Setting::on(Arc::new(witness)), &[], Billing::Free);
+    let seen = || std::mem::take(&mut *agains.lock().unwrap());
+    member(&stage, "m").await;
+    let sends = [
+        ("send_message", json!({ "to_kind": "chat", "to_id": "c", "text": "x" })),
+        ("send_to_team", json!({ "team": "t", "text": "x" })),
+        ("send_to_role", json!({ "text": "x" })),
+    ];
+    for (tool, arguments) in sends {
+        for _ in 0..3 {
+            stage.call(tool, arguments.clone()).await;
+        }
+        assert_eq!(seen(), [None; 3], "{tool}: without a key nothing is looked for");
+        let call = keyed(arguments.clone(), tool);
+        stage.forgets.store(true, Ordering::SeqCst);
+        let first = stage.call(tool, call.clone()).await;
+        // What comes later does not move the place.
+        stage.call(tool, arguments).await;
+        assert_eq!(stage.call(tool, call).await, first, "{tool}");
+        stage.forgets.store(false, Ordering::SeqCst);
+        assert_eq!(seen(), [Some(3), None, Some(3)], "{tool}");
+    }
 }
 
 #[tokio::test]

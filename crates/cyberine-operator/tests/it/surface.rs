@@ -1,6 +1,6 @@
 use std::sync::atomic::Ordering;
 
-use cyberine_server::{CallError, Gate, Progress, ResourceError, ResourceSet, ToolSet};
+use cyberine_server::{CallError, ExtraArgument, Gate, Progress, ResourceError, ResourceSet, Tool, ToolSet};
 use cyberine_types::Secret;
 use serde_json::{Value, json};
 
@@ -12,14 +12,14 @@ fn listed(stage: &Stage) -> Value {
 }
 
 fn shown(tools: &dyn ToolSet) -> Value {
-    let tools = tools.list(&caller());
+    let (tools, extra) = (tools.list(&caller()), tools.extra_arguments());
     let shown = tools.iter().map(|tool| {
         json!({
             "name": tool.name,
             "title": tool.title,
             "description": tool.description,
-            "inputSchema": tool.input_schema,
-            "outputSchema": tool.output_schema,
+            "inputSchema": input_schema(tool, &extra),
+            "outputSchema": tool.output_schema.value().unwrap(),
             "annotations": {
                 "readOnlyHint": tool.annotations.read_only,
                 "destructiveHint": tool.annotations.destructive,
@@ -29,6 +29,14 @@ fn shown(tools: &dyn ToolSet) -> Value {
         })
     });
     shown.collect()
+}
+
+fn input_schema(tool: &Tool, extra: &[ExtraArgument]) -> Value {
+    let mut schema = tool.input_schema.value().unwrap();
+    for ExtraArgument { name, schema: argument } in extra {
+        schema["properties"][name] = serde_json::from_str(argument).unwrap();
+    }
+    schema
 }
 
 #[tokio::test]
@@ -177,14 +185,14 @@ async fn what_the_schema_lets_through_is_understood() {
         ("inspect_run", r#"{ "runId": "RUN", "sinceSeq": 9007199254740991 }"#),
     ] {
         let tools = stage.tools.list(&caller());
-        let schema = &tools.iter().find(|listed| listed.name == tool).unwrap().input_schema;
+        let schema = tools.iter().find(|listed| listed.name == tool).unwrap().input_schema.value().unwrap();
         jsonschema::validate(schema, &arguments(text)).unwrap();
         let result = stage.call(tool, arguments(text)).await;
         assert_eq!(result.get("error"), None, "{tool} {text}: {result}");
     }
     let beyond = json!({ "runId": run, "sinceSeq": 1_u64 << 53 });
     let tools = stage.tools.list(&caller());
-    let schema = &tools.iter().find(|listed| listed.name == "inspect_run").unwrap().input_schema;
+    let schema = tools.iter().find(|listed| listed.name == "inspect_run").unwrap().input_schema.value().unwrap();
     assert!(jsonschema::validate(schema, &beyond).is_err());
     assert!(stage.refused("inspect_run", beyond).await.contains("`sinceSeq`"));
 }
