@@ -2,14 +2,12 @@
 
 use std::sync::{Arc, LazyLock};
 
-use cyberine_server::{Annotations, ObjectSchema, Tool};
-use serde_json::{Value, json};
-
-use crate::arguments::MAX_KEY;
+use cyberine_server::{Annotations, Tool};
 
 mod decisions;
 mod messages;
 mod runs;
+mod text;
 
 pub(crate) const ORCHESTRATE: &str = "orchestrate";
 pub(crate) const SEND_MESSAGE: &str = "send_message";
@@ -53,33 +51,3 @@ const SETTLES: Annotations =
 /// Every call adds something, and takes nothing away.
 const ADDS: Annotations =
     Annotations { read_only: false, destructive: false, idempotent: false, open_world: false };
-
-fn text() -> Value {
-    json!({ "type": "string" })
-}
-
-fn run_id() -> Value {
-    json!({ "type": "string", "minLength": 36, "maxLength": 36 })
-}
-
-fn state() -> Value {
-    json!({ "enum": ["queued", "running", "suspended", "done", "error", "cancelled"] })
-}
-
-fn input(properties: Value, required: &[&str]) -> ObjectSchema {
-    json!({ "properties": properties, "required": required, "additionalProperties": false }).into()
-}
-
-/// As [`input`], for a tool that changes something.
-fn keyed_input(mut properties: Value, required: &[&str]) -> ObjectSchema {
-    properties["idempotencyKey"] = json!({
-        "type": "string", "minLength": 1, "maxLength": MAX_KEY, "description": "A call repeated with its key gets the first result.",
-    });
-    input(properties, required)
-}
-
-/// A result is either what the tool is for or `{"error": …}`; both satisfy the one schema.
-fn output(mut properties: Value, required: &[&str]) -> ObjectSchema {
-    properties["error"] = text();
-    json!({ "properties": properties, "anyOf": [{ "required": required }, { "required": ["error"] }] }).into()
-}

@@ -16,4 +16,4 @@ pub use resource::{
     ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource, ResourceTemplate,
 };
 pub use subscription::SubscriptionFilter;
-pub use tool::{ListedTool, Tool, ToolAnnotations};
+pub use tool::{ListedSchema, ListedTool, Tool, ToolAnnotations};

@@ -46,6 +46,15 @@ impl Violations {
 }
 
 impl Schema {
+    /// Compiles a schema given as text.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, SchemaError> {
+        let schema = serde_json::from_str(text).map_err(|error| SchemaError::Invalid(error.to_string()))?;
+        Self::compile(&schema)
+    }
+
     /// Compiles a schema.
     ///
     /// # Errors

@@ -1,11 +1,13 @@
 //! The tools of one list, ready to be listed and called.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cyberine_protocol::{Schema, ToolListing, ToolSource, model};
 use serde_json::{Map, Value};
 
+use crate::object_schema::ExtraArgument;
 use crate::toolset::{Tool, ToolResult};
 
 /// How many lists are kept. There is one per audience.
@@ -16,7 +18,7 @@ const LIST_CACHE: model::CacheHint = model::CacheHint { ttl_ms: 300_000, scope: 
 
 /// The tools of one list: encoded once, their validators compiled on first call.
 pub(crate) struct Catalog {
-    tools: Arc<[Tool]>,
+    listed: Listed,
     by_name: HashMap<&'static str, usize>,
     validators: Vec<OnceLock<Result<Schema, String>>>,
     listing: OnceLock<Arc<ToolListing>>,
@@ -33,15 +35,16 @@ pub(crate) enum Refused {
 }
 
 impl Catalog {
-    fn new(tools: Arc<[Tool]>) -> Self {
+    fn new(tools: Arc<[Tool]>, extra: Vec<ExtraArgument>) -> Self {
         let by_name = tools.iter().enumerate().map(|(at, tool)| (tool.name, at)).collect();
         let validators = tools.iter().map(|_| OnceLock::new()).collect();
-        Self { tools, by_name, validators, listing: OnceLock::new() }
+        let listed = Listed { tools, extra: extra.into() };
+        Self { listed, by_name, validators, listing: OnceLock::new() }
     }
 
     /// The list as it goes out.
     pub(crate) fn listing(&self) -> Arc<ToolListing> {
-        let encoded = || Arc::new(ToolListing::new(Listed(Arc::clone(&self.tools)), LIST_CACHE));
+        let encoded = || Arc::new(ToolListing::new(self.listed.clone(), LIST_CACHE));
         Arc::clone(self.listing.get_or_init(encoded))
     }
 
@@ -56,7 +59,7 @@ impl Catalog {
         arguments: Map<String, Value>,
     ) -> Result<Map<String, Value>, Refused> {
         let at = *self.by_name.get(name).ok_or(Refused::UnknownTool)?;
-        let compile = || Schema::compile(&self.tools[at].input_schema).map_err(|error| error.to_string());
+        let compile = || Schema::parse(&self.listed.input_schema(at)).map_err(|error| error.to_string());
         let validator = match self.validators[at].get_or_init(compile) {
             Ok(validator) => validator,
             Err(error) => return Err(Refused::Schema(error.clone())),
@@ -70,23 +73,35 @@ impl Catalog {
     }
 }
 
-/// The tools, for encoding them where they lie.
-#[derive(Debug)]
-struct Listed(Arc<[Tool]>);
+/// The tools as they are listed, and the arguments that all of them take.
+#[derive(Debug, Clone)]
+struct Listed {
+    tools: Arc<[Tool]>,
+    extra: Arc<[ExtraArgument]>,
+}
+
+impl Listed {
+    fn input_schema(&self, at: usize) -> String {
+        self.tools[at].input_schema.text_with(&self.extra)
+    }
+}
 
 impl ToolSource for Listed {
     fn count(&self) -> usize {
-        self.0.len()
+        self.tools.len()
     }
 
     fn tool(&self, at: usize) -> model::ListedTool<'_> {
-        let Tool { name, title, description, input_schema, output_schema, annotations } = &self.0[at];
+        let Tool { name, title, description, output_schema, annotations, .. } = &self.tools[at];
         model::ListedTool {
             name,
             title: Some(title),
             description: Some(description),
-            input_schema,
-            output_schema: Some(output_schema),
+            input_schema: Cow::Owned(self.input_schema(at)),
+            output_schema: Some(model::ListedSchema {
+                text: Cow::Owned(output_schema.to_string()),
+                is_object: true,
+            }),
             annotations: Some(model::ToolAnnotations {
                 title: None,
                 read_only: Some(annotations.read_only),
@@ -106,13 +121,14 @@ pub(crate) struct Catalogs(Mutex<Vec<Arc<Catalog>>>);
 
 impl Catalogs {
     /// The catalogue of `tools`: the one made before, where the list is the same.
-    pub(crate) fn of(&self, tools: &Arc<[Tool]>) -> Arc<Catalog> {
+    /// `extra` is asked for the arguments that all of them take, where it is made.
+    pub(crate) fn of(&self, tools: &Arc<[Tool]>, extra: impl FnOnce() -> Vec<ExtraArgument>) -> Arc<Catalog> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = kept.iter().find(|catalog| Arc::ptr_eq(&catalog.tools, tools));
-        if let Some(known) = known.or_else(|| kept.iter().find(|catalog| catalog.tools == *tools)) {
+        let known = kept.iter().find(|catalog| Arc::ptr_eq(&catalog.listed.tools, tools));
+        if let Some(known) = known.or_else(|| kept.iter().find(|catalog| catalog.listed.tools == *tools)) {
             return Arc::clone(known);
         }
-        let fresh = Arc::new(Catalog::new(Arc::clone(tools)));
+        let fresh = Arc::new(Catalog::new(Arc::clone(tools), extra()));
         if kept.len() == KEPT {
             kept.remove(0);
         }

@@ -1,14 +1,15 @@
 //! The auth gate: a wrapper that lets nobody past who does not know the token.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use cyberine_types::{Caller, Secret};
 use futures_util::future::BoxFuture;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use scrub::Scrub;
 
+use crate::object_schema::ExtraArgument;
 use crate::resource_set::{
     ResourceContents, ResourceError, ResourcePage, ResourceSet, ResourceTemplate, ResourceWatch,
 };
@@ -18,6 +19,11 @@ mod scrub;
 
 /// The argument that carries the token.
 const ARGUMENT: &str = "authToken";
+
+const TOKEN_ARGUMENT: ExtraArgument = ExtraArgument {
+    name: ARGUMENT,
+    schema: r#"{"type":"string","description":"The server's access token, where one is configured."}"#,
+};
 
 /// A [`ToolSet`] or [`ResourceSet`] behind a token.
 ///
@@ -34,8 +40,6 @@ pub struct Gate<S> {
     inner: S,
     token: Option<Secret>,
     scrub: Scrub,
-    /// The first list of the inner set, and what was made of it.
-    listed: OnceLock<[Arc<[Tool]>; 2]>,
 }
 
 impl<S> Gate<S> {
@@ -43,7 +47,7 @@ impl<S> Gate<S> {
     /// to refuse: it would match an empty argument.
     pub fn new(inner: S, token: Option<Secret>) -> Self {
         let scrub = Scrub::new(token.as_ref());
-        Self { inner, token, scrub, listed: OnceLock::new() }
+        Self { inner, token, scrub }
     }
 
     fn admits(&self, candidate: Option<&str>) -> bool {
@@ -56,12 +60,16 @@ impl<S> Gate<S> {
 
 impl<S: ToolSet> ToolSet for Gate<S> {
     fn list(&self, caller: &Caller) -> Arc<[Tool]> {
-        let inner = match self.scrub.is_idle() {
-            true => self.inner.list(caller),
-            false => self.inner.list(&self.known(caller.clone())),
-        };
-        let [of, gated] = self.listed.get_or_init(|| [Arc::clone(&inner), gated(&inner)]);
-        if Arc::ptr_eq(of, &inner) { Arc::clone(gated) } else { self::gated(&inner) }
+        if self.scrub.is_idle() {
+            return self.inner.list(caller);
+        }
+        self.inner.list(&self.known(caller.clone()))
+    }
+
+    fn extra_arguments(&self) -> Vec<ExtraArgument> {
+        let mut arguments = self.inner.extra_arguments();
+        arguments.push(TOKEN_ARGUMENT);
+        arguments
     }
 
     fn refuse(&self, name: &str, arguments: &Map<String, Value>) -> Option<ToolResult> {
@@ -170,25 +178,6 @@ fn unauthorized() -> ToolResult {
 
 fn misplaced() -> ToolResult {
     ToolResult::error(format!("the access token belongs into `{ARGUMENT}` and nowhere else"))
-}
-
-/// The tools with the token among their arguments.
-fn gated(tools: &[Tool]) -> Arc<[Tool]> {
-    tools.iter().cloned().map(with_argument).collect()
-}
-
-fn with_argument(mut tool: Tool) -> Tool {
-    let property = json!({
-        "type": "string",
-        "description": "The server's access token, where one is configured.",
-    });
-    if let Some(schema) = tool.input_schema.as_object_mut() {
-        let properties = schema.entry("properties").or_insert_with(|| json!({}));
-        if let Some(properties) = properties.as_object_mut() {
-            properties.insert(ARGUMENT.to_owned(), property);
-        }
-    }
-    tool
 }
 
 impl<S: ResourceSet> ResourceSet for Gate<S> {

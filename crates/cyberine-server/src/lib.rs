@@ -31,9 +31,9 @@
 //! let tool = Tool {
 //!     name: "greet",
 //!     title: "Greet",
-//!     description: "Greets whoever calls.".to_owned(),
-//!     input_schema: json!({ "type": "object", "additionalProperties": false }),
-//!     output_schema: json!({ "type": "object", "required": ["greeting"] }),
+//!     description: "Greets whoever calls.".into(),
+//!     input_schema: json!({ "additionalProperties": false }).into(),
+//!     output_schema: json!({ "required": ["greeting"] }).into(),
 //!     annotations: Annotations { read_only: true, destructive: false, idempotent: true, open_world: false },
 //! };
 //! let tools = Arc::new(Greeter(Arc::from([tool])));
@@ -59,6 +59,7 @@ mod dispatch;
 mod gate;
 mod input;
 mod lines;
+mod object_schema;
 mod output;
 mod progress;
 mod resource_set;
@@ -70,6 +71,7 @@ mod toolset;
 
 pub use background::Background;
 pub use gate::Gate;
+pub use object_schema::{ExtraArgument, ObjectSchema};
 pub use progress::{OutlivesReply, Progress, ProgressSink, ProgressUpdate};
 pub use resource_set::{
     Resource, ResourceContents, ResourceError, ResourcePage, ResourceSet, ResourceTemplate, ResourceWatch,

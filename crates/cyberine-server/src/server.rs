@@ -97,6 +97,6 @@ impl Server {
     }
 
     pub(crate) fn catalog(&self, caller: &Caller) -> Arc<Catalog> {
-        self.catalogs.of(&self.tools.list(caller))
+        self.catalogs.of(&self.tools.list(caller), || self.tools.extra_arguments())
     }
 }

@@ -1,5 +1,6 @@
 //! The shape of everything a host can call.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::background::Background;
+use crate::object_schema::{ExtraArgument, ObjectSchema};
 use crate::progress::Progress;
 
 /// A set of tools, served by the rail.
@@ -20,6 +22,12 @@ use crate::progress::Progress;
 pub trait ToolSet: Send + Sync {
     /// The tools this caller may see, in a fixed order.
     fn list(&self, caller: &Caller) -> Arc<[Tool]>;
+
+    /// Arguments that every tool takes beside its own, in the same order always. A wrapper that
+    /// takes some names them after those of the set it wraps.
+    fn extra_arguments(&self) -> Vec<ExtraArgument> {
+        Vec::new()
+    }
 
     /// Refuses a call before its arguments are checked, so that who may not call learns nothing
     /// from what is wrong with them. [`call`](Self::call) must refuse it too.
@@ -62,11 +70,11 @@ pub struct Tool {
     /// The name for people.
     pub title: &'static str,
     /// What it does, for the host's model.
-    pub description: String,
-    /// JSON Schema (2020-12) of the arguments: `type: object`, no root `oneOf`.
-    pub input_schema: Value,
-    /// JSON Schema of `structuredContent`: `type: object`.
-    pub output_schema: Value,
+    pub description: Cow<'static, str>,
+    /// JSON Schema (2020-12) of the arguments, without root `oneOf`.
+    pub input_schema: ObjectSchema,
+    /// JSON Schema of `structuredContent`.
+    pub output_schema: ObjectSchema,
     /// Hints for the host.
     pub annotations: Annotations,
 }
@@ -78,7 +86,7 @@ impl Tool {
     /// # Errors
     /// Where the schema cannot be used, or the result does not satisfy it.
     pub fn check_result(&self, result: &ToolResult) -> Result<(), ResultMismatch> {
-        let schema = Schema::compile(&self.output_schema)
+        let schema = Schema::parse(&self.output_schema.to_string())
             .map_err(|source| ResultMismatch::Schema { tool: self.name, source })?;
         let checked = schema.check(&result.structured);
         checked.map_err(|violations| ResultMismatch::Shape { tool: self.name, violations })
@@ -221,9 +229,9 @@ mod tests {
         let mut tool = Tool {
             name: "count",
             title: "Count",
-            description: String::new(),
-            input_schema: json!({ "type": "object" }),
-            output_schema: json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] }),
+            description: "".into(),
+            input_schema: ObjectSchema::new("", ""),
+            output_schema: ObjectSchema::new(r#""n":{"type":"integer"}"#, r#""required":["n"]"#),
             annotations: Annotations {
                 read_only: true,
                 destructive: false,
@@ -236,8 +244,10 @@ mod tests {
             let error = tool.check_result(&ToolResult::ok(wrong)).unwrap_err();
             assert!(error.to_string().starts_with("a result of `count`"), "{error}");
         }
-        tool.output_schema = json!({ "type": 7 });
-        let error = tool.check_result(&ToolResult::ok(json!({}))).unwrap_err();
-        assert!(matches!(error, ResultMismatch::Schema { tool: "count", .. }), "{error}");
+        for broken in ["\"required\":7", "\"required\""] {
+            tool.output_schema = ObjectSchema::new("", broken);
+            let error = tool.check_result(&ToolResult::ok(json!({}))).unwrap_err();
+            assert!(matches!(error, ResultMismatch::Schema { tool: "count", .. }), "{error}");
+        }
     }
 }

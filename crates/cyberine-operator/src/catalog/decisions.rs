@@ -1,10 +1,9 @@
 //! Deciding on runs.
 
 use cyberine_server::Tool;
-use serde_json::json;
 
-use super::{APPROVE_RUN, REJECT_RUN, SETTLES, keyed_input, output, run_id, text};
-use crate::arguments::MAX_COMMENT;
+use super::text::{keyed_input, output};
+use super::{APPROVE_RUN, REJECT_RUN, SETTLES};
 
 pub(super) fn approve_run() -> Tool {
     decision(
@@ -29,21 +28,15 @@ fn decision(name: &'static str, title: &'static str, description: &'static str) 
         name,
         title,
         description: description.into(),
-        input_schema: keyed_input(
-            json!({
-                "runId": run_id(),
+        input_schema: keyed_input!({
+                "runId": run_id,
                 "stepId": { "type": "string", "description": "Omit for the whole run." },
-                "comment": { "type": "string", "maxLength": MAX_COMMENT },
-            }),
-            &["runId"],
-        ),
-        output_schema: output(
-            json!({
-                "decision": { "enum": ["approve", "reject"] }, "runId": text(), "stepId": text(),
-                "comment": text(), "decidedBy": text(), "decidedAt": text(),
-            }),
-            &["decision", "runId", "decidedBy", "decidedAt"],
-        ),
+                "comment": { "type": "string", "maxLength": 4000 },
+            }, ["runId"]),
+        output_schema: output!({
+                "decision": { "enum": ["approve", "reject"] }, "runId": text, "stepId": text,
+                "comment": text, "decidedBy": text, "decidedAt": text,
+            }, ["decision", "runId", "decidedBy", "decidedAt"]),
         annotations: SETTLES,
     }
 }

@@ -288,7 +288,7 @@ impl Stage {
         let Outcome::Complete(result) = outcome else { panic!("{outcome:?}") };
         let tools = self.tools.list(&caller());
         let tool = tools.iter().find(|tool| tool.name == name).unwrap();
-        jsonschema::validate(&tool.output_schema, &result.structured)
+        jsonschema::validate(&tool.output_schema.value().unwrap(), &result.structured)
             .unwrap_or_else(|error| panic!("{error}: {}", result.structured));
         assert_eq!(result.is_error, result.structured.get("error").is_some());
         assert!(result.structured.to_string().len() <= 24 * 1024);

@@ -186,13 +186,14 @@ async fn what_the_schema_lets_through_is_understood() {
     ] {
         let tools = stage.tools.list(&caller());
         let schema = tools.iter().find(|listed| listed.name == tool).unwrap().input_schema.value().unwrap();
-        jsonschema::validate(schema, &arguments(text)).unwrap();
+        jsonschema::validate(&schema, &arguments(text)).unwrap();
         let result = stage.call(tool, arguments(text)).await;
         assert_eq!(result.get("error"), None, "{tool} {text}: {result}");
     }
     let beyond = json!({ "runId": run, "sinceSeq": 1_u64 << 53 });
     let tools = stage.tools.list(&caller());
-    let schema = tools.iter().find(|listed| listed.name == "inspect_run").unwrap().input_schema.value().unwrap();
-    assert!(jsonschema::validate(schema, &beyond).is_err());
+    let schema =
+        tools.iter().find(|listed| listed.name == "inspect_run").unwrap().input_schema.value().unwrap();
+    assert!(jsonschema::validate(&schema, &beyond).is_err());
     assert!(stage.refused("inspect_run", beyond).await.contains("`sinceSeq`"));
 }

@@ -1,8 +1,6 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use serde_json::Value;
-
 use super::json::Object;
 use crate::escape::escape_line;
 use crate::model::{CacheHint, ListedTool, Tool};
@@ -63,10 +61,12 @@ fn write_tool(out: &mut Vec<u8>, tool: &ListedTool<'_>, revision: Revision) {
     object.member("name", tool.name);
     object.title(tool.title.as_ref(), revision);
     object.optional("description", tool.description.as_ref());
-    object.member("inputSchema", tool.input_schema);
+    object.raw("inputSchema", &tool.input_schema);
     if revision >= Revision::V2025_06_18 {
-        let fits = |schema: &&Value| revision.is_stateless() || schema["type"] == "object";
-        object.optional("outputSchema", tool.output_schema.filter(fits));
+        let output = tool.output_schema.as_ref();
+        if let Some(schema) = output.filter(|schema| revision.is_stateless() || schema.is_object) {
+            object.raw("outputSchema", &schema.text);
+        }
     }
     if revision >= Revision::V2025_03_26 {
         object.optional("annotations", tool.annotations.as_ref());

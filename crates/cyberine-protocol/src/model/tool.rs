@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -25,7 +27,8 @@ pub struct Tool {
     pub meta: Map<String, Value>,
 }
 
-/// One tool of a list, as whoever keeps it lends it out. The members are those of [`Tool`].
+/// One tool of a list, as whoever keeps it lends it out. The members are those of [`Tool`], the
+/// schemas as the text of one line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListedTool<'a> {
     /// The name.
@@ -35,9 +38,9 @@ pub struct ListedTool<'a> {
     /// What it does.
     pub description: Option<&'a str>,
     /// JSON Schema of the arguments.
-    pub input_schema: &'a Value,
+    pub input_schema: Cow<'a, str>,
     /// JSON Schema of the structured result.
-    pub output_schema: Option<&'a Value>,
+    pub output_schema: Option<ListedSchema<'a>>,
     /// Hints.
     pub annotations: Option<ToolAnnotations>,
     /// Pictures of it.
@@ -46,14 +49,27 @@ pub struct ListedTool<'a> {
     pub meta: Option<&'a Map<String, Value>>,
 }
 
+/// The schema of a structured result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedSchema<'a> {
+    /// The schema, as JSON on one line.
+    pub text: Cow<'a, str>,
+    /// Whether its root is `type: object`.
+    pub is_object: bool,
+}
+
 impl<'a> From<&'a Tool> for ListedTool<'a> {
     fn from(tool: &'a Tool) -> Self {
+        let listed = |schema: &Value| ListedSchema {
+            text: Cow::Owned(schema.to_string()),
+            is_object: schema["type"] == "object",
+        };
         Self {
             name: &tool.name,
             title: tool.title.as_deref(),
             description: tool.description.as_deref(),
-            input_schema: &tool.input_schema,
-            output_schema: tool.output_schema.as_ref(),
+            input_schema: Cow::Owned(tool.input_schema.to_string()),
+            output_schema: tool.output_schema.as_ref().map(listed),
             annotations: tool.annotations.clone(),
             icons: &tool.icons,
             meta: Some(&tool.meta),

@@ -94,15 +94,14 @@ impl FixtureTools {
     }
 }
 
-fn tool(name: &'static str, description: &str, properties: Value, required: &[&str]) -> Tool {
+fn tool(name: &'static str, description: &'static str, properties: Value, required: &[&str]) -> Tool {
     Tool {
         name,
         title: name,
-        description: description.to_owned(),
-        input_schema: json!({
-            "type": "object", "properties": properties, "required": required, "additionalProperties": false,
-        }),
-        output_schema: json!({ "type": "object" }),
+        description: description.into(),
+        input_schema:
+            json!({ "properties": properties, "required": required, "additionalProperties": false }).into(),
+        output_schema: json!({}).into(),
         annotations: Annotations { read_only: true, destructive: false, idempotent: true, open_world: false },
     }
 }
