@@ -52,6 +52,7 @@ fn checks<B: Bus>() -> Vec<for<'a> fn(&'a Subject<B>) -> Check<'a>> {
         |subject| Box::pin(reading::a_mailbox_nobody_wrote_to_is_empty(subject)),
         |subject| Box::pin(reading::reading_takes_nothing_away(subject)),
         |subject| Box::pin(reading::a_cursor_gives_each_message_once(subject)),
+        |subject| Box::pin(reading::every_cursor_finds_its_place_among_long_messages(subject)),
         |subject| Box::pin(reading::a_cursor_beyond_the_end_goes_on_at_the_end(subject)),
         |subject| Box::pin(reading::the_newest_come_in_order(subject)),
         |subject| Box::pin(reading::since_means_later(subject)),

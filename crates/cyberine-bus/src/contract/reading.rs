@@ -48,6 +48,21 @@ pub(super) async fn a_cursor_gives_each_message_once<B: Bus>(subject: &Subject<B
     assert_eq!((none.messages.len(), none.next, none.more), (0, 5, true));
 }
 
+/// Long records, so that a search by halves lands within them.
+pub(super) async fn every_cursor_finds_its_place_among_long_messages<B: Bus>(subject: &Subject<B>) {
+    for (name, length, count) in [("long", 4_000, 20_u64), ("longer", 20_000, 10), ("mixed", 65_536, 6)] {
+        let place = chat(name);
+        for at in 0..count {
+            let text = if name == "mixed" && at % 2 == 0 { "x".to_owned() } else { "\"".repeat(length) };
+            send(&subject.bus, Outgoing { text, ..note(&place, "") }).await;
+        }
+        for after in 0..=count {
+            let page = read(&subject.other, &place, ReadRequest { after, ..ReadRequest::default() }).await;
+            assert_eq!(seqs(&page), (after + 1..=count).collect::<Vec<_>>(), "{name} after {after}");
+        }
+    }
+}
+
 pub(super) async fn a_cursor_beyond_the_end_goes_on_at_the_end<B: Bus>(subject: &Subject<B>) {
     let place = chat("beyond");
     fill(&subject.bus, &place, 2).await;

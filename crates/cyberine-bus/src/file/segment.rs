@@ -188,7 +188,8 @@ pub(crate) fn locate(file: &OpenFile, length: u64, sought: &Sought) -> Result<(u
         sought.is_behind(&record).map(|is_behind| (record.seq, is_behind))
     };
     let (mut low, mut high, mut last) = (0, length, None);
-    while high - low > SMALL_CHUNK as u64 {
+    // A record that begins before `high` may end behind it: `low` can pass.
+    while high.saturating_sub(low) > SMALL_CHUNK as u64 {
         let middle = low + (high - low) / 2;
         // From the byte before: where that is a line feed, a line begins at the middle.
         let mut lines = Lines::between(file, middle - 1, length).small();
