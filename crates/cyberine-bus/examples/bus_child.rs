@@ -15,6 +15,7 @@ use cyberine_types::{InstanceId, MessageId, SystemClock};
 use futures_util::future::join_all;
 
 struct Child {
+    home: String,
     bus: FileBus,
     /// Which writer it is.
     writer: u32,
@@ -25,9 +26,8 @@ struct Child {
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [mode, home, writer, first, last] = args.as_slice() else { return say("refused usage") };
-    let bus = FileBus::new(home, Arc::new(SystemClock));
     let [writer, first, last] = [writer, first, last].map(|text| text.parse().unwrap());
-    let child = Child { bus, writer, first, last };
+    let child = Child::new(home, writer, first, last);
     // Without an I/O driver, whose wake-ups would be writes that a fault could meet; and with one
     // thread that blocks, since the nth call of a kind is counted thread by thread.
     let mut runtime = tokio::runtime::Builder::new_current_thread();
@@ -63,6 +63,16 @@ fn chat() -> Address {
 }
 
 impl Child {
+    fn new(home: &str, writer: u32, first: u32, last: u32) -> Self {
+        let bus = FileBus::new(home, Arc::new(SystemClock));
+        Self { home: home.to_owned(), bus, writer, first, last }
+    }
+
+    /// As another process: nothing is open, nothing is shared but the files.
+    fn anew(&self) -> Self {
+        Self::new(&self.home, self.writer, self.first, self.last)
+    }
+
     /// The message of a number. It has the same id in every process.
     fn message(&self, number: u32, again: bool) -> Outgoing {
         let id: MessageId = format!("{:08x}-0000-4000-8000-{number:012x}", self.writer).parse().unwrap();
@@ -116,13 +126,15 @@ impl Child {
     async fn crowded(&self) -> Result<(), BusError> {
         let limit = rustix::process::Rlimit { current: Some(64), maximum: Some(64) };
         rustix::process::setrlimit(rustix::process::Resource::Nofile, limit).unwrap();
-        for number in self.first..=self.last {
+        // Kept to the end: what one closes late would be free for the next.
+        let others: Vec<_> = (self.first..=self.last).map(|number| (number, self.anew())).collect();
+        for (number, other) in &others {
             let hoard: Vec<_> = std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()).collect();
-            if let Err(error) = self.publish(number, false).await {
+            if let Err(error) = other.publish(*number, false).await {
                 say(&format!("refused {}", error.code()));
             }
             drop(hoard);
-            self.publish(number, true).await?;
+            other.publish(*number, true).await?;
         }
         Ok(())
     }
@@ -136,13 +148,13 @@ impl Child {
         Ok(())
     }
 
-    /// Waits for a message that comes a moment later.
+    /// Waits for a message that comes a moment later, from elsewhere.
     async fn wait(&self) -> Result<(), BusError> {
         self.publish(self.first, false).await?;
         let started = Instant::now();
         let later = async {
             tokio::time::sleep(Duration::from_millis(20)).await;
-            self.publish(self.last, false).await
+            self.anew().publish(self.last, false).await
         };
         let ((), sent) = tokio::join!(self.bus.changed(chat(), 1, Duration::from_secs(60)), later);
         say(&format!("ack 0 {}", started.elapsed().as_millis()));

@@ -14,13 +14,14 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cyberine_fs::{FsError, POLL, PrivateDir, Subscription, Wake, Watcher};
+use cyberine_fs::{FsError, POLL, PrivateDir, Subscription, Wake};
 use cyberine_types::Clock;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, Either, select};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -222,8 +223,12 @@ impl Bus for FileBus {
     fn changed(&self, mailbox: Address, after: u64, timeout: Duration) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let until = Instant::now() + timeout;
+            let shared = self.mailbox(&mailbox);
+            let mut own = shared.news.subscribe();
             let mut watched: Option<(PathBuf, Subscription)> = None;
             loop {
+                // Of a mailbox that was replaced this says nothing; what comes after it does.
+                let before = *own.borrow_and_update();
                 let look = match self.look(&mailbox).await {
                     Ok(look) if look.last > after => return,
                     // The read that follows tells what is wrong; meanwhile there is nothing to see.
@@ -235,13 +240,16 @@ impl Bus for FileBus {
                 }
                 match (&mut watched, look) {
                     (Some((place, news)), Some(look)) if *place == look.place => {
-                        if is_told(news, look.tip.as_ref(), until).await {
-                            return;
+                        let told = pin!(is_told(news, look.tip.as_ref(), until));
+                        let published = pin!(own.wait_for(|last| *last > after && *last != before));
+                        match select(published, told).await {
+                            Either::Left(_) | Either::Right((true, _)) => return,
+                            Either::Right((false, _)) => {}
                         }
                     }
                     // What came between the look and the watch is seen by looking again.
                     (_, Some(look)) => {
-                        watched = Some((look.place.clone(), Watcher::shared().watch(&look.place)))
+                        watched = Some((look.place.clone(), shared.watch(&look.place)));
                     }
                     (_, None) => tokio::time::sleep(left.min(POLL)).await,
                 }

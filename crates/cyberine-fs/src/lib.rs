@@ -30,5 +30,5 @@ mod watcher;
 
 pub use dir::{Dated, Durability, FileStatus, Identity, Listing, OpenFile, PrivateDir};
 pub use error::FsError;
-pub use lock::LockFile;
+pub use lock::{LockFile, RestingLock};
 pub use watcher::{POLL, Subscription, Wake, Watcher};

@@ -76,6 +76,43 @@ impl LockFile {
     pub fn release(self) -> Result<(), FsError> {
         self.file.unlock().map_err(|error| FsError::of_lock(self.path(), error))
     }
+
+    /// Frees the lock as [`LockFile::release`] does, and keeps its file open to be locked again.
+    ///
+    /// # Errors
+    ///
+    /// As [`LockFile::release`].
+    pub fn rest(self) -> Result<RestingLock, FsError> {
+        let identity = self.identity()?;
+        self.file.unlock().map_err(|error| FsError::of_lock(self.path(), error))?;
+        Ok(RestingLock { lock: self, identity })
+    }
+}
+
+/// The open file of a lock that is not held: for whoever takes the same lock again and again.
+#[derive(Debug)]
+pub struct RestingLock {
+    lock: LockFile,
+    identity: Identity,
+}
+
+impl RestingLock {
+    /// Takes the lock again; `None` when someone holds it, or when the file no longer is the one
+    /// of its name. [`PrivateDir::try_lock`] tells the two apart.
+    ///
+    /// # Errors
+    ///
+    /// As [`PrivateDir::try_lock`].
+    pub fn try_lock(self) -> Result<Option<LockFile>, FsError> {
+        match self.lock.file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(FsError::of_lock(self.lock.path(), error)),
+        }
+        let named = self.lock.dir.status(&self.lock.name)?;
+        let is_current = named.is_some_and(|named| named.identity == self.identity);
+        Ok(is_current.then_some(self.lock))
+    }
 }
 
 impl AsFd for LockFile {

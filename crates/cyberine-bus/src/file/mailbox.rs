@@ -1,14 +1,14 @@
 //! One mailbox as this process uses it: its directory, who waits to publish, and its end.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use cyberine_fs::{Durability, FsError, LockFile, PrivateDir};
+use cyberine_fs::{Durability, FsError, LockFile, PrivateDir, RestingLock, Subscription, Watcher};
 use cyberine_types::{Clock, MessageId, Timestamp};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
 use super::queue::{Queue, Waiting};
 use super::read;
@@ -42,6 +42,14 @@ pub(crate) struct Mailbox {
     pub(crate) queue: Mutex<Queue>,
     dir: Mutex<Option<PrivateDir>>,
     writer: Mutex<Option<Writer>>,
+    /// The lock between one use and the next; only whoever has the writer takes it.
+    resting: Mutex<Option<RestingLock>>,
+    /// The last message this process has published here: those who wait in it hear of that from
+    /// here, before the system tells them.
+    pub(crate) news: watch::Sender<u64>,
+    /// Keeps the watch on the directory that was waited in last, so that the next wait there takes
+    /// nothing from the system, and its end gives nothing back.
+    watched: Mutex<Option<(PathBuf, Subscription)>>,
     /// The highest sequence number this process knows to be given away.
     used: AtomicU64,
     /// Whether this process has synced the names of the bus and of its kinds.
@@ -80,6 +88,9 @@ impl Mailbox {
             queue: Mutex::default(),
             dir: Mutex::default(),
             writer: Mutex::default(),
+            resting: Mutex::default(),
+            news: watch::Sender::new(0),
+            watched: Mutex::default(),
             used: AtomicU64::new(0),
             roots,
         })
@@ -148,6 +159,16 @@ impl Mailbox {
         BusError::files(&self.address, error)
     }
 
+    /// Subscribes to changes of `place`, where the mailbox's next message will be seen to arrive.
+    pub(crate) fn watch(&self, place: &Path) -> Subscription {
+        let news = Watcher::shared().watch(place);
+        let mut watched = lock(&self.watched);
+        if watched.as_ref().is_none_or(|(known, _)| known != place) {
+            *watched = Some((place.to_owned(), Watcher::shared().watch(place)));
+        }
+        news
+    }
+
     /// Takes a lock of the mailbox. A dead holder's is free.
     pub(crate) fn lock(&self, dir: &PrivateDir, name: &str) -> Result<LockFile, BusError> {
         let started = Instant::now();
@@ -161,6 +182,23 @@ impl Mailbox {
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(2));
+        }
+    }
+
+    /// Takes the lock over appending and removing. Only for whoever has the writer.
+    fn hold(&self, dir: &PrivateDir) -> Result<LockFile, BusError> {
+        let resting = lock(&self.resting).take();
+        match resting.map(RestingLock::try_lock).transpose().map_err(|error| self.files(error))? {
+            Some(Some(held)) => Ok(held),
+            _ => self.lock(dir, LOCK),
+        }
+    }
+
+    /// Frees what [`Mailbox::hold`] took.
+    fn let_go(&self, held: LockFile) {
+        match held.rest() {
+            Ok(resting) => *lock(&self.resting) = Some(resting),
+            Err(error) => tracing::debug!(%error, "a lock is freed by closing it"),
         }
     }
 
@@ -229,7 +267,7 @@ impl Mailbox {
                 .and_then(|place| read::find(&dir, &self.address, &id, place));
             sought.insert(id, looked.map_err(|error| self.files(error))?);
         }
-        let held = self.lock(&dir, LOCK)?;
+        let held = self.hold(&dir)?;
         let current = match writer.take() {
             Some(current) if current.is_current(&dir).map_err(|error| self.files(error))? => current,
             stale => {
@@ -280,8 +318,9 @@ impl Mailbox {
             }
             current.append(&bytes, last, at).map_err(|error| self.files(error))?;
             self.used.fetch_max(last, Ordering::Relaxed);
+            self.news.send_replace(last);
         }
-        unlock(held);
+        self.let_go(held);
         Ok(())
     }
 
@@ -317,9 +356,9 @@ impl Mailbox {
     fn sweep(&self) {
         let Some(days) = self.retention else { return };
         let swept = self.made().and_then(|dir| {
-            let held = self.lock(&dir, LOCK)?;
+            let held = self.hold(&dir)?;
             let swept = retention::sweep(&dir, self.clock.now(), days).map_err(|error| self.files(error));
-            unlock(held);
+            self.let_go(held);
             swept
         });
         if let Err(error) = swept {

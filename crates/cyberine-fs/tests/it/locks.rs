@@ -40,6 +40,23 @@ fn a_lock_is_freed_at_once_although_a_copy_is_open() {
 }
 
 #[test]
+fn a_lock_that_rests_is_taken_again_unless_it_is_held_or_its_file_is_gone() {
+    let (_scratch, home) = home();
+    let resting = home.try_lock("lock").unwrap().unwrap().rest().unwrap();
+    assert!(!home.is_locked("lock").unwrap());
+    let held = resting.try_lock().unwrap().unwrap();
+    assert!(home.is_locked("lock").unwrap() && held.is_current().unwrap());
+    let resting = held.rest().unwrap();
+    let other = home.try_lock("lock").unwrap().unwrap();
+    assert!(resting.try_lock().unwrap().is_none(), "somebody holds it");
+    let resting = other.rest().unwrap();
+    home.remove("lock").unwrap();
+    let new = home.try_lock("lock").unwrap().unwrap();
+    assert!(resting.try_lock().unwrap().is_none(), "it is another file's lock");
+    drop(new);
+}
+
+#[test]
 fn a_killed_holder_frees_the_lock() {
     let (_scratch, home) = home();
     let mut holder = helper::start("hold a lock", home.path());
