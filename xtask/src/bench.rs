@@ -2,6 +2,7 @@
 //! Only the ratios travel from machine to machine; instruction counts are repeatable.
 
 mod bus;
+mod crowd;
 pub(crate) mod floor;
 mod instructions;
 mod measure;
@@ -45,9 +46,14 @@ impl Subject {
 
 pub(crate) fn run(words: &[&str]) -> Result<()> {
     match words {
-        [] | ["stdio"] => stdio(),
+        [] => {
+            stdio()?;
+            crowd::run()
+        }
+        ["stdio"] => stdio(),
+        ["start"] => crowd::run(),
         ["bus"] => bus::run(),
-        _ => bail!("`cargo xtask bench` knows `stdio` and `bus`, not `{}`", words.join(" ")),
+        _ => bail!("`cargo xtask bench` knows `stdio`, `start` and `bus`, not `{}`", words.join(" ")),
     }
 }
 

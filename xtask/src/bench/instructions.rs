@@ -15,8 +15,7 @@ const LONG: usize = 250;
 
 /// Counts for every subject and prints a table; says so and goes on where valgrind is missing.
 pub(crate) fn count(subjects: &[Subject]) -> Result<()> {
-    if Command::new("valgrind").arg("--version").output().is_err() {
-        println!("\ninstructions: skipped, valgrind is not installed");
+    if !can_count() {
         return Ok(());
     }
     println!("\nthousand instructions (user space), by callgrind");
@@ -26,7 +25,7 @@ pub(crate) fn count(subjects: &[Subject]) -> Result<()> {
     println!("| target | ≤ 1400 | ≤ 15 | ≤ 45 | ≤ 60 |");
     let call = json!({"name": TOOL, "arguments": {"text": "hello"}});
     for subject in subjects {
-        let start = series(subject, Era::Y2025, "tools/list", &json!({}), 1)?;
+        let start = start(subject)?;
         let mut cells = vec![start.map(|count| count / 1000)];
         for (era, method, params) in [
             (Era::Y2025, "tools/list", json!({})),
@@ -45,6 +44,20 @@ pub(crate) fn count(subjects: &[Subject]) -> Result<()> {
         println!("| {} | {} |", subject.name, cells.join(" | "));
     }
     Ok(())
+}
+
+/// Whether there is what counts; says so where there is not.
+pub(crate) fn can_count() -> bool {
+    let can = Command::new("valgrind").arg("--version").output().is_ok();
+    if !can {
+        println!("\ninstructions: skipped, valgrind is not installed");
+    }
+    can
+}
+
+/// The instructions from the start of a process to its list of tools, and to its end.
+pub(crate) fn start(subject: &Subject) -> Result<Option<u64>> {
+    series(subject, Era::Y2025, "tools/list", &json!({}), 1)
 }
 
 /// The instructions of a whole process that answers `n` requests; `None` where it does not have

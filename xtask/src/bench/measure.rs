@@ -58,7 +58,7 @@ fn requests() -> Vec<(&'static str, Era, &'static str, Value)> {
     ]
 }
 
-fn warm(subject: &Subject, kind: Stdio2) -> Result<(Server, bool)> {
+pub(super) fn warm(subject: &Subject, kind: Stdio2) -> Result<(Server, bool)> {
     let mut server = Server::start(subject.command()?, kind)?;
     server.initialize("2025-11-25")?;
     let list = server.ask("tools/list", &json!({}))?;
@@ -143,14 +143,14 @@ fn resident(server: &Server) -> Result<Figures> {
     Ok(vec![kib / 1024.0])
 }
 
-fn median(figures: &[f64]) -> f64 {
+pub(super) fn median(figures: &[f64]) -> f64 {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// The median over slices of the subject's figure by the floor's figure of the same slice.
-fn ratio(figures: &[f64], floor: &[f64]) -> f64 {
+pub(super) fn ratio(figures: &[f64], floor: &[f64]) -> f64 {
     let ratios: Vec<f64> = figures.iter().zip(floor).map(|(figure, floor)| figure / floor).collect();
     median(&ratios)
 }
