@@ -33,6 +33,7 @@ cargo xtask COMMAND
   bundle [--debug] [--check] an MCP bundle (.mcpb) for this platform and a registry's server.json, in
                              target/bundle; --check has the official checker read it (npm)
   bench [stdio]              measure beside a parse-and-print process, in one run
+  bench start                measure a start over a crowded home beside an empty one
   bench bus                  measure mail and presence beside bare files, in one run
   bless                      rewrite the golden files from what the code does now
   ci core                    what every change must pass: fmt, clippy, tests, layers, selftest

@@ -29,14 +29,14 @@ fn decision(name: &'static str, title: &'static str, description: &'static str) 
         title,
         description: description.into(),
         input_schema: keyed_input!({
-                "runId": run_id,
-                "stepId": { "type": "string", "description": "Omit for the whole run." },
-                "comment": { "type": "string", "maxLength": 4000 },
-            }, ["runId"]),
+            "runId": run_id,
+            "stepId": { "type": "string", "description": "Omit for the whole run." },
+            "comment": { "type": "string", "maxLength": 4000 },
+        }, ["runId"]),
         output_schema: output!({
-                "decision": { "enum": ["approve", "reject"] }, "runId": text, "stepId": text,
-                "comment": text, "decidedBy": text, "decidedAt": text,
-            }, ["decision", "runId", "decidedBy", "decidedAt"]),
+            "decision": { "enum": ["approve", "reject"] }, "runId": text, "stepId": text,
+            "comment": text, "decidedBy": text, "decidedAt": text,
+        }, ["decision", "runId", "decidedBy", "decidedAt"]),
         annotations: SETTLES,
     }
 }

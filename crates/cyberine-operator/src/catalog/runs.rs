@@ -15,15 +15,15 @@ pub(super) fn orchestrate() -> Tool {
             .into(),
         input_schema: keyed_input!({ "prompt": { "type": "string", "minLength": 1, "description": "The whole task; providers see nothing else." } }, ["prompt"]),
         output_schema: output!({
-                "runId": text,
-                "status": { "const": "dispatched" },
-                "detail": text,
-                "pollWith": { "type": "object", "properties": { "tool": text, "arguments": object }, "required": ["tool", "arguments"] },
-                "cancelWith": { "type": "object", "properties": {
-                    "tool": text, "arguments": object, "description": text,
-                    "controlFile": text, "body": object,
-                }, "required": ["tool", "arguments", "controlFile", "body"] },
-            }, ["runId", "status", "detail", "pollWith", "cancelWith"]),
+            "runId": text,
+            "status": { "const": "dispatched" },
+            "detail": text,
+            "pollWith": { "type": "object", "properties": { "tool": text, "arguments": object }, "required": ["tool", "arguments"] },
+            "cancelWith": { "type": "object", "properties": {
+                "tool": text, "arguments": object, "description": text,
+                "controlFile": text, "body": object,
+            }, "required": ["tool", "arguments", "controlFile", "body"] },
+        }, ["runId", "status", "detail", "pollWith", "cancelWith"]),
         annotations: Annotations {
             read_only: false,
             destructive: false,
@@ -41,36 +41,36 @@ pub(super) fn inspect_run() -> Tool {
             the verdict with rationale, the winner. Long texts are cut; `resource` has all."
             .into(),
         input_schema: input!({
-                "runId": run_id,
-                "waitMs": { "type": "integer", "minimum": 0, "maximum": 45000, "description": "Wait this long for its end; with sinceSeq, for any change." },
-                "sinceSeq": { "type": "integer", "minimum": 0, "maximum": 9007199254740991, "description": "nextSeq of your last look." },
-            }, ["runId"]),
+            "runId": run_id,
+            "waitMs": { "type": "integer", "minimum": 0, "maximum": 45000, "description": "Wait this long for its end; with sinceSeq, for any change." },
+            "sinceSeq": { "type": "integer", "minimum": 0, "maximum": 9007199254740991, "description": "nextSeq of your last look." },
+        }, ["runId"]),
         output_schema: output!({
-                "runId": text, "workflowName": text, "state": text, "detail": text, "reason": text, "label": text,
-                "task": text, "cwd": text, "enginePid": integer, "startedAt": text, "updatedAt": text,
-                "steps": { "type": "array", "items": { "type": "object", "properties": {
-                    "id": text, "name": text, "state": text,
-                    "candidates": { "type": "array", "items": { "type": "object", "properties": {
-                        "provider": text, "model": text, "state": text, "outputPreview": text,
-                        "tokens": integer, "usd": number,
-                        "durationMs": integer, "error": object,
-                    } } },
-                    "verdict": { "type": "object", "properties": {
-                        "kind": text, "outcome": text, "winner": text, "rationale": text, "votes": array,
-                    } },
-                    "winnerPreview": text, "winnerOutput": text,
+            "runId": text, "workflowName": text, "state": text, "detail": text, "reason": text, "label": text,
+            "task": text, "cwd": text, "enginePid": integer, "startedAt": text, "updatedAt": text,
+            "steps": { "type": "array", "items": { "type": "object", "properties": {
+                "id": text, "name": text, "state": text,
+                "candidates": { "type": "array", "items": { "type": "object", "properties": {
+                    "provider": text, "model": text, "state": text, "outputPreview": text,
+                    "tokens": integer, "usd": number,
+                    "durationMs": integer, "error": object,
                 } } },
-                "awaiting": { "type": "object", "properties": {
-                    "step": text, "expiresAt": text, "onExpiry": text,
-                    "approveWith": object, "rejectWith": object,
+                "verdict": { "type": "object", "properties": {
+                    "kind": text, "outcome": text, "winner": text, "rationale": text, "votes": array,
                 } },
-                "decision": object, "decisions": array,
-                "steers": { "type": "array", "items": { "type": "object", "properties": {
-                    "message": text, "from": text, "text": text, "at": text,
-                } } },
-                "usage": object, "nextSeq": integer,
-                "resource": text, "truncated": boolean,
-            }, ["runId", "workflowName", "state", "steps", "nextSeq"]),
+                "winnerPreview": text, "winnerOutput": text,
+            } } },
+            "awaiting": { "type": "object", "properties": {
+                "step": text, "expiresAt": text, "onExpiry": text,
+                "approveWith": object, "rejectWith": object,
+            } },
+            "decision": object, "decisions": array,
+            "steers": { "type": "array", "items": { "type": "object", "properties": {
+                "message": text, "from": text, "text": text, "at": text,
+            } } },
+            "usage": object, "nextSeq": integer,
+            "resource": text, "truncated": boolean, "note": text,
+        }, ["runId", "workflowName", "state", "steps", "nextSeq"]),
         annotations: READS,
     }
 }
@@ -84,16 +84,16 @@ pub(super) fn query_runs() -> Tool {
             directory, state, id or winning answer."
                 .into(),
         input_schema: input!({
-                "query": { "type": "string", "maxLength": 1000 },
-                "limit": { "type": "integer", "minimum": 1, "maximum": 200, "default": 20 },
-            }, []),
+            "query": { "type": "string", "maxLength": 1000 },
+            "limit": { "type": "integer", "minimum": 1, "maximum": 200, "default": 20 },
+        }, []),
         output_schema: output!({
-                "runs": { "type": "array", "items": { "type": "object", "properties": {
-                    "runId": text, "workflowName": text, "state": state, "detail": text, "taskPreview": text, "cwd": text,
-                    "winnerPreview": text, "startedAt": text, "updatedAt": text,
-                }, "required": ["runId", "workflowName", "state", "taskPreview", "cwd"] } },
-                "truncated": boolean,
-            }, ["runs"]),
+            "runs": { "type": "array", "items": { "type": "object", "properties": {
+                "runId": text, "workflowName": text, "state": state, "detail": text, "taskPreview": text, "cwd": text,
+                "winnerPreview": text, "startedAt": text, "updatedAt": text,
+            }, "required": ["runId", "workflowName", "state", "taskPreview", "cwd"] } },
+            "truncated": boolean,
+        }, ["runs"]),
         annotations: READS,
     }
 }
@@ -108,9 +108,9 @@ pub(super) fn cancel_run() -> Tool {
                 .into(),
         input_schema: keyed_input!({ "runId": run_id, "reason": { "type": "string", "maxLength": 1000 } }, ["runId"]),
         output_schema: output!({
-                "runId": text, "state": state,
-                "outcome": { "enum": ["requested", "already_finished"] },
-            }, ["runId", "state", "outcome"]),
+            "runId": text, "state": state,
+            "outcome": { "enum": ["requested", "already_finished"] },
+        }, ["runId", "state", "outcome"]),
         annotations: Annotations { read_only: false, destructive: true, idempotent: true, open_world: false },
     }
 }
