@@ -183,7 +183,7 @@ impl Bus for FileBus {
     fn read(&self, mailbox: Address, request: ReadRequest) -> BoxFuture<'_, Result<Page, BusError>> {
         Box::pin(async move {
             let page = self.on_existing(&mailbox, move |mailbox, dir| {
-                read::page(dir, &mailbox.address, request).map_err(|error| mailbox.files(error))
+                read::page(dir, &mailbox.address, request, &mailbox.tip).map_err(|error| mailbox.files(error))
             });
             Ok(page.await?.unwrap_or_default())
         })

@@ -50,6 +50,8 @@ pub(crate) struct Mailbox {
     /// Keeps the watch on the directory that was waited in last, so that the next wait there takes
     /// nothing from the system, and its end gives nothing back.
     watched: Mutex<Option<(PathBuf, Subscription)>>,
+    /// The first number of the last segment, as far as this process knows; 0 where it does not.
+    pub(crate) tip: AtomicU64,
     /// The highest sequence number this process knows to be given away.
     used: AtomicU64,
     /// Whether this process has synced the names of the bus and of its kinds.
@@ -91,6 +93,7 @@ impl Mailbox {
             resting: Mutex::default(),
             news: watch::Sender::new(0),
             watched: Mutex::default(),
+            tip: AtomicU64::new(0),
             used: AtomicU64::new(0),
             roots,
         })

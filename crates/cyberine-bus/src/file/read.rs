@@ -1,6 +1,8 @@
 //! Reading a mailbox: find the segment by its name, the place in it by halving, then only what
 //! was asked for.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use cyberine_fs::{Durability, FileStatus, FsError, OpenFile, PrivateDir};
 use cyberine_types::{MessageId, Timestamp};
 
@@ -106,12 +108,26 @@ pub(crate) fn last_sent(dir: &PrivateDir, first: u64) -> Result<Option<Timestamp
     Ok(tail.last.as_deref().and_then(checked).and_then(|record| record.sent_at()))
 }
 
-/// One page of the mailbox.
-pub(crate) fn page(dir: &PrivateDir, mailbox: &Address, request: ReadRequest) -> Result<Page, FsError> {
+/// One page of the mailbox. `known` is its last segment as far as this process knows: where that
+/// still is the last and holds what is asked for, the others are not looked for.
+pub(crate) fn page(
+    dir: &PrivateDir,
+    mailbox: &Address,
+    request: ReadRequest,
+    known: &AtomicU64,
+) -> Result<Page, FsError> {
+    let tip = known.load(Ordering::Relaxed);
+    if request.newest && tip > 0 && is_last(dir, tip)? {
+        let mut collector = Collector::new(request);
+        if let (Some(last), true) = newest(dir, mailbox, &[tip], &mut collector)? {
+            return Ok(collector.finish(last));
+        }
+    }
     let segments = segments(dir)?;
+    known.store(segments.last().copied().unwrap_or(0), Ordering::Relaxed);
     let mut collector = Collector::new(request);
     let end = if request.newest {
-        newest(dir, mailbox, &segments, &mut collector)?
+        newest(dir, mailbox, &segments, &mut collector)?.0
     } else {
         oldest(dir, mailbox, &segments, &mut collector)?
     };
@@ -177,13 +193,24 @@ fn oldest(
     Ok(last)
 }
 
-/// As [`oldest`], from the end.
+/// Whether nothing follows a segment, as far as its end tells. One that is not whole tells nothing.
+fn is_last(dir: &PrivateDir, first: u64) -> Result<bool, FsError> {
+    let Some((file, length)) = open(dir, first)? else { return Ok(false) };
+    let tail = tail(&file, length)?;
+    let is_open = !tail.is_closed && tail.lost == 0 && tail.repair.is_empty();
+    match tail.seq.filter(|_| is_open) {
+        Some(seq) => Ok(dir.status(&names::segment(seq + 1))?.is_none()),
+        None => Ok(false),
+    }
+}
+
+/// As [`oldest`], from the end; says, too, whether all that was asked for was found.
 fn newest(
     dir: &PrivateDir,
     mailbox: &Address,
     segments: &[u64],
     collector: &mut Collector,
-) -> Result<Option<u64>, FsError> {
+) -> Result<(Option<u64>, bool), FsError> {
     let ReadRequest { after, since, .. } = *collector.request();
     let mut last = None;
     let mut known = None;
@@ -202,7 +229,7 @@ fn newest(
                     last = last.or(Some(envelope.seq));
                     let is_early = since.is_some_and(|since| envelope.sent_at <= since);
                     if envelope.seq <= after || (is_early && ordered(dir)?) || !collector.offer(*envelope) {
-                        return Ok(last);
+                        return Ok((last, true));
                     }
                     if follows_broken {
                         collector.broken();
@@ -213,7 +240,7 @@ fn newest(
             }
         }
     }
-    Ok(last)
+    Ok((last, false))
 }
 
 /// What a line holds.

@@ -228,6 +228,8 @@ pub(crate) struct Tail {
     pub(crate) lost: u64,
     /// What must be written before the next record.
     pub(crate) repair: &'static [u8],
+    /// Whether it ends as one does that another follows: with an empty line.
+    pub(crate) is_closed: bool,
 }
 
 /// Looks at the end of a file of `length` bytes.
@@ -239,7 +241,7 @@ pub(crate) struct Tail {
 pub(crate) fn tail(file: &OpenFile, length: u64) -> Result<Tail, FsError> {
     const CANCELLED: &[u8] = &[CANCEL, b'\n'];
     let mut lines = Backwards::new(file, length);
-    let mut tail = Tail { last: None, seq: None, lost: 0, repair: b"" };
+    let mut tail = Tail { last: None, seq: None, lost: 0, repair: b"", is_closed: false };
     if let Some(rest) = lines.next()?
         && !rest.is_empty()
     {
@@ -259,6 +261,7 @@ pub(crate) fn tail(file: &OpenFile, length: u64) -> Result<Tail, FsError> {
             tail.last = Some(record.bytes.to_vec());
             return Ok(tail);
         }
+        tail.is_closed |= line.is_empty();
         tail.lost += u64::from(!line.is_empty() && line.last() != Some(&CANCEL));
     }
     Ok(tail)

@@ -77,6 +77,25 @@ fn what_is_later_is_found_in_any_mailbox() {
     });
 }
 
+/// A reader that knows the last segment sees what comes in later ones, from any process.
+#[test]
+fn the_newest_are_the_newest_after_every_message() {
+    let place = Place::new();
+    block_on(async {
+        let (reader, writers) = (place.bus(), [place.bus(), place.bus()]);
+        fill(&place, &writers[0], 4_000).await;
+        for seq in 4_001..=4_200 {
+            send(&writers[usize::from(seq % 7 < 3)], "x").await;
+            for limit in [0, 1, 3, 150] {
+                let newest = ReadRequest { newest: true, limit, ..ReadRequest::default() };
+                let page = reader.read(chat(), newest).await.unwrap();
+                let first = seq + 1 - limit as u64;
+                assert_eq!((seqs(&page), page.last), ((first..=seq).collect(), seq), "{limit}");
+            }
+        }
+    });
+}
+
 /// A writer that comes to a segment without a record, as one that died behind its birth leaves it,
 /// knows when the message before was sent.
 #[test]
