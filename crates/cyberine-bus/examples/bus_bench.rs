@@ -150,7 +150,19 @@ impl Bench {
         let newest = ReadRequest { newest: true, limit: 20, ..ReadRequest::default() };
         let path = self.last_segment("large");
         let (hundred, twenty) = (End::of(&path, 100), Arc::new(End::of(&path, 20)));
-        let mut times = [const { Vec::new() }; 8];
+        let later = read_one(&runtime, &bus, &large, 99_900).sent_at;
+        let since = ReadRequest { since: Some(later), ..ReadRequest::default() };
+        let send = |again| {
+            let message = Outgoing { again, ..note(&chat("large too")) };
+            assert!(runtime.block_on(bus.publish(message, Durability::Fast)).is_ok());
+        };
+        runtime.block_on(async {
+            for _ in 0..400 {
+                let messages = (0..250).map(|_| bus.publish(note(&chat("large too")), Durability::Fast));
+                assert!(join_all(messages).await.iter().all(Result::is_ok));
+            }
+        });
+        let mut times = [const { Vec::new() }; 11];
         for _ in 0..SLICES {
             times[0].push(each(READS, || (0..READS).for_each(|_| hundred.read())));
             times[1].push(each(READS, || (0..READS).for_each(|_| read(&small, after(9_900), 100))));
@@ -166,6 +178,9 @@ impl Bench {
                         .unwrap();
                 });
             }));
+            times[8].push(each(READS, || (0..READS).for_each(|_| read(&large, since, 99))));
+            times[9].push(each(READS, || (0..READS).for_each(|_| send(None))));
+            times[10].push(each(READS, || (0..READS).for_each(|_| send(Some(100_000)))));
             // A process that has just begun: nothing is open, nothing is known.
             times[6].push(each(READS, || {
                 (0..READS).for_each(|_| {
@@ -174,12 +189,26 @@ impl Bench {
                 });
             }));
         }
-        let [plain_100, of_small, of_large, of_middle, plain_20, of_newest, cold, aside_20] = &times;
+        let [
+            plain_100,
+            of_small,
+            of_large,
+            of_middle,
+            plain_20,
+            of_newest,
+            cold,
+            aside_20,
+            by_time,
+            first,
+            again,
+        ] = &times;
         row("100 new of 100,000 messages / 100 new of 10,000", of_small, of_large, "<= 1.2x");
         row("100 new of 100,000 messages / offset read + parse", plain_100, of_large, "<= 2x");
+        row("100 sent since a time, without a cursor / 100 new by a cursor", of_large, by_time, "<= 2x");
         row("100 from the middle of 100,000 / offset read + parse", plain_100, of_middle, "<= 2x");
         row("… by a bus that has just been made / offset read + parse", plain_100, cold, "<= 2x");
         row("newest 20 of 100,000 messages / offset read + parse", plain_20, of_newest, "<= 2x");
+        row("one that may be of 100,000 already / one that is not, not synced", first, again, "");
         row("newest 20 of 100,000 messages / the same on a blocking thread", aside_20, of_newest, "");
     }
 
@@ -232,6 +261,12 @@ impl Bench {
         let late = ours[ours.len() * 99 / 100];
         println!("{:<66} {:>31}  <= 50 ms", "… of 100 the slowest but one", format!("{late:.1?}"));
     }
+}
+
+fn read_one(runtime: &Runtime, bus: &FileBus, place: &Address, after: u64) -> Envelope {
+    let request = ReadRequest { after, limit: 1, ..ReadRequest::default() };
+    let page = runtime.block_on(bus.read(place.clone(), request)).unwrap();
+    page.messages.into_iter().next().unwrap()
 }
 
 /// From the news to the end of the wait for it.
