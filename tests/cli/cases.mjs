@@ -171,6 +171,23 @@ const core = {
   },
   auth: fails('auth', 'auth', { words: '401' }),
   cancel: () => new House('held').cancelled('the answer is held', () => held('held')),
+  async install() {
+    const house = new House('install');
+    // The CLI keeps a cache in the user's home, which no other case may touch.
+    const own = { HOME: house.home, PATH: `${dirname(claude)}:${bins}:${env.PATH}`, CYBERINE_HOME: house.home, CYBERINE_PROJECT: house.project };
+    const install = async more => {
+      const { code, stderr } = await outcome(join(bins, 'cyberine'), ['install', 'claude-code', ...more], own);
+      assert.equal(code, 0, stderr);
+    };
+    const listed = async () => (await outcome(claude, ['mcp', 'list'], own)).stdout;
+    await install([]);
+    await install([]);
+    const list = await listed();
+    assert.ok(/^cyberine: .*Connected/m.test(list) && list.split('cyberine: ').length === 2, list);
+    await install(['--uninstall']);
+    assert.ok(!(await listed()).includes('cyberine: '), 'it is still registered');
+    return 'registered, connected, registered once, taken out again';
+  },
 };
 
 const rest = {
