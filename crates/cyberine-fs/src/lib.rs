@@ -31,4 +31,4 @@ mod watcher;
 pub use dir::{Dated, Durability, FileStatus, Identity, Listing, OpenFile, PrivateDir};
 pub use error::FsError;
 pub use lock::{LockFile, RestingLock};
-pub use watcher::{POLL, Subscription, Wake, Watcher};
+pub use watcher::{POLL, Subscription, WATCHED_POLL, Wake, Watcher};

@@ -1,14 +1,25 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use notify::event::{AccessKind, AccessMode};
+use notify::event::{AccessKind, AccessMode, ModifyKind};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
-/// How often a subscription wakes when nothing tells it of a change.
+use crate::dir::Identity;
+
+mod place;
+
+/// How often a subscription wakes where the system does not tell it of changes.
 pub const POLL: Duration = Duration::from_millis(500);
+/// How often one wakes at the least where the system does tell: for what is never told, such as a
+/// directory that went with the one above it.
+pub const WATCHED_POLL: Duration = Duration::from_secs(5);
+/// Within this time before [`WATCHED_POLL`] the subscriptions wake, so that not all do at once.
+const SPREAD_MS: u64 = 1000;
 
 /// Why [`Subscription::changed`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,8 +31,10 @@ pub enum Wake {
 }
 
 /// Tells of changes in directories, through the one watcher of the process. Where the system has
-/// no watches left (they are counted per user) or the file system tells nothing, subscriptions
-/// wake every [`POLL`] instead: a watch is a hint, the look that follows it is the truth.
+/// no watches left (they are counted per user), the file system does not tell all, or the directory
+/// is not there, subscriptions wake every [`POLL`] instead; elsewhere every [`WATCHED_POLL`] at the
+/// least: a watch is a hint, the look that follows it is the truth. A directory that is removed or
+/// replaced is polled until the one that then has its path is watched.
 ///
 /// Clones share the watcher.
 #[derive(Clone)]
@@ -38,7 +51,17 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct Directories(Mutex<HashMap<PathBuf, watch::Sender<()>>>);
+struct Directories(Mutex<HashMap<PathBuf, Watched>>);
+
+/// A directory somebody is subscribed to.
+struct Watched {
+    /// Whether the system tells of all its changes; each send is such a change.
+    sender: watch::Sender<bool>,
+    /// Which directory is watched; `None` where none is.
+    identity: Option<Identity>,
+    /// When that was last asked.
+    looked: Instant,
+}
 
 enum Backend {
     Unopened,
@@ -69,9 +92,14 @@ impl Watcher {
         let mut backend = lock(&self.shared.backend);
         let (receiver, is_new) = self.shared.directories.subscribe(directory);
         if is_new {
-            self.shared.start(&mut backend, directory);
+            if let Err(error) = self.shared.start(&mut backend, directory) {
+                tracing::warn!(directory = %directory.display(), %error, "cannot watch the directory; polling it");
+            }
+        } else {
+            self.shared.renew(&mut backend, directory);
         }
-        Subscription { receiver, _membership: Membership::new(&self.shared, directory) }
+        let membership = Membership::new(&self.shared, directory);
+        Subscription { receiver, spread: spread(), has_settled: true, membership }
     }
 }
 
@@ -82,13 +110,39 @@ impl Default for Watcher {
 }
 
 impl Shared {
-    fn start(&self, backend: &mut Backend, directory: &Path) {
+    /// Has the system tell of changes in `directory` from now on, where it can.
+    fn start(&self, backend: &mut Backend, directory: &Path) -> notify::Result<()> {
         if matches!(backend, Backend::Unopened) {
             *backend = open(Arc::clone(&self.directories));
         }
-        let Backend::Open(watcher) = backend else { return };
-        if let Err(error) = watcher.watch(directory, RecursiveMode::NonRecursive) {
-            tracing::warn!(directory = %directory.display(), %error, "cannot watch the directory; polling it");
+        let Backend::Open(watcher) = backend else { return Ok(()) };
+        let before = place::identity(directory);
+        // Said first: what is told of the directory's end from here on is not overwritten.
+        self.directories.is_watched(directory, before, place::tells_all(directory));
+        let outcome = watcher.watch(directory, RecursiveMode::NonRecursive);
+        if outcome.is_err() || place::identity(directory) != before {
+            self.directories.is_watched(directory, None, false);
+        }
+        outcome
+    }
+
+    /// Watches the directory that has the path now, where that is not the one that is watched.
+    fn renew(&self, backend: &mut Backend, directory: &Path) {
+        let known = self.directories.looked(directory);
+        let found = place::identity(directory);
+        if found == known {
+            return;
+        }
+        if found.is_none() {
+            return self.directories.is_watched(directory, None, false);
+        }
+        if let Backend::Open(watcher) = backend
+            && let Err(error) = watcher.unwatch(directory)
+        {
+            tracing::debug!(directory = %directory.display(), %error, "the watch had ended already");
+        }
+        if let Err(error) = self.start(backend, directory) {
+            tracing::debug!(directory = %directory.display(), %error, "the directory is still polled");
         }
     }
 
@@ -106,35 +160,62 @@ impl Shared {
 }
 
 impl Directories {
-    fn subscribe(&self, directory: &Path) -> (watch::Receiver<()>, bool) {
+    fn subscribe(&self, directory: &Path) -> (watch::Receiver<bool>, bool) {
         let mut directories = lock(&self.0);
-        if let Some(sender) = directories.get(directory) {
-            return (sender.subscribe(), false);
+        if let Some(watched) = directories.get(directory) {
+            return (watched.sender.subscribe(), false);
         }
-        let (sender, receiver) = watch::channel(());
-        directories.insert(directory.to_owned(), sender);
+        let (sender, receiver) = watch::channel(false);
+        let watched = Watched { sender, identity: None, looked: Instant::now() };
+        directories.insert(directory.to_owned(), watched);
         (receiver, true)
+    }
+
+    /// Notes which directory is watched, and whether the system tells of all its changes. Nobody is
+    /// woken.
+    fn is_watched(&self, directory: &Path, identity: Option<Identity>, tells_all: bool) {
+        if let Some(watched) = lock(&self.0).get_mut(directory) {
+            watched.identity = identity;
+            watched.sender.send_if_modified(|told| {
+                *told = identity.is_some() && tells_all;
+                false
+            });
+        }
+    }
+
+    /// Which directory is watched, for whoever looks now whether that is the right one.
+    fn looked(&self, directory: &Path) -> Option<Identity> {
+        let mut directories = lock(&self.0);
+        let watched = directories.get_mut(directory)?;
+        watched.looked = Instant::now();
+        watched.identity
+    }
+
+    /// Whether nobody has looked for a while.
+    fn is_due(&self, directory: &Path) -> bool {
+        lock(&self.0).get(directory).is_some_and(|watched| watched.looked.elapsed() >= POLL)
     }
 
     fn forget_unused(&self, directory: &Path) -> bool {
         let mut directories = lock(&self.0);
-        let unused = directories.get(directory).is_some_and(|sender| sender.receiver_count() == 0);
+        let unused = directories.get(directory).is_some_and(|watched| watched.sender.receiver_count() == 0);
         unused && directories.remove(directory).is_some()
     }
 
     fn tell(&self, event: &Event) {
-        let directories = lock(&self.0);
-        for (directory, sender) in directories.iter() {
-            if event.need_rescan() || concerns(event, directory) {
-                sender.send_replace(());
+        let mut directories = lock(&self.0);
+        for (directory, watched) in directories.iter_mut() {
+            if replaces(event, directory) {
+                watched.identity = None;
+                watched.sender.send_replace(false);
+            } else if event.need_rescan() || concerns(event, directory) {
+                watched.sender.send_modify(|_| {});
             }
         }
     }
 
     fn tell_all(&self) {
-        lock(&self.0).values().for_each(|sender| {
-            sender.send_replace(());
-        });
+        lock(&self.0).values().for_each(|watched| watched.sender.send_modify(|_| {}));
     }
 }
 
@@ -147,6 +228,15 @@ fn concerns(event: &Event, directory: &Path) -> bool {
         _ => true,
     };
     changes && event.paths.iter().any(|path| path == directory || path.parent() == Some(directory))
+}
+
+/// Whether `directory` no longer is the one it was, as far as `event` tells.
+fn replaces(event: &Event, directory: &Path) -> bool {
+    let moves = matches!(
+        event.kind,
+        EventKind::Create(_) | EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_))
+    );
+    moves && event.paths.iter().any(|path| path == directory)
 }
 
 fn open(directories: Arc<Directories>) -> Backend {
@@ -167,24 +257,45 @@ fn open(directories: Arc<Directories>) -> Backend {
 /// as one.
 pub struct Subscription {
     // Dropped before the membership, which counts the receivers that are left.
-    receiver: watch::Receiver<()>,
-    _membership: Membership,
+    receiver: watch::Receiver<bool>,
+    /// How much earlier than others this one wakes.
+    spread: Duration,
+    /// Whether the directory was looked at since the last change in it. The end of one that
+    /// somebody has open is not told, but what was in it ends before.
+    has_settled: bool,
+    membership: Membership,
 }
 
 impl Subscription {
-    /// Waits for a change, but no longer than `timeout` and no longer than [`POLL`]. A change
-    /// since the last call returns at once.
+    /// Waits for a change, but no longer than `timeout`, and no longer than [`WATCHED_POLL`] where
+    /// the system tells of changes; than [`POLL`] where it does not, or has just told of one. A
+    /// change since the last call returns at once.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future loses nothing: a change it would have told of is told by the next call.
     pub async fn changed(&mut self, timeout: Duration) -> Wake {
-        match tokio::time::timeout(timeout.min(POLL), self.receiver.changed()).await {
-            Ok(Ok(())) => Wake::Changed,
+        let tells_all = *self.receiver.borrow() && self.has_settled;
+        let poll = if tells_all { WATCHED_POLL - self.spread } else { POLL };
+        match tokio::time::timeout(timeout.min(poll), self.receiver.changed()).await {
+            Ok(Ok(())) => {
+                self.has_settled = false;
+                Wake::Changed
+            }
             // The sender lives as long as a receiver does, so an error is as good as no news.
-            Ok(Err(_)) | Err(_) => Wake::Elapsed,
+            Ok(Err(_)) | Err(_) => {
+                self.has_settled |= timeout >= poll;
+                self.membership.renew();
+                Wake::Elapsed
+            }
         }
     }
+}
+
+/// A part of the time in which subscriptions wake, another for each.
+fn spread() -> Duration {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    Duration::from_millis(NEXT.fetch_add(1, Ordering::Relaxed).wrapping_mul(619) % SPREAD_MS)
 }
 
 struct Membership {
@@ -195,6 +306,12 @@ struct Membership {
 impl Membership {
     fn new(shared: &Arc<Shared>, directory: &Path) -> Self {
         Self { shared: Arc::clone(shared), directory: directory.to_owned() }
+    }
+
+    fn renew(&self) {
+        if self.shared.directories.is_due(&self.directory) {
+            self.shared.renew(&mut lock(&self.shared.backend), &self.directory);
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use cyberine_fs::{Durability, POLL, PrivateDir, Wake, Watcher};
+use cyberine_fs::{Durability, POLL, PrivateDir, WATCHED_POLL, Wake, Watcher};
 
 use crate::{helper, home};
 
@@ -62,18 +62,72 @@ fn reading_wakes_nobody() {
     });
 }
 
+/// How long a wait is that nothing ends, by the clock that stands still.
+async fn waits(subscription: &mut cyberine_fs::Subscription, timeout: Duration) -> Duration {
+    let started = tokio::time::Instant::now();
+    tokio::time::pause();
+    let wake = subscription.changed(timeout).await;
+    tokio::time::resume();
+    assert_eq!(wake, Wake::Elapsed);
+    started.elapsed()
+}
+
 #[test]
 fn a_wait_ends_after_the_poll_interval_or_earlier() {
     let (_scratch, home) = home();
     block_on(async {
         let mut subscription = Watcher::new().watch(home.path());
-        let timed = async |subscription: &mut cyberine_fs::Subscription, timeout| {
-            let started = Instant::now();
-            assert_eq!(subscription.changed(timeout).await, Wake::Elapsed);
-            started.elapsed()
-        };
-        assert!(timed(&mut subscription, Duration::from_millis(20)).await < POLL);
-        assert!(timed(&mut subscription, LONG).await < Duration::from_secs(10));
+        settle(&mut subscription).await;
+        assert!(waits(&mut subscription, Duration::from_millis(20)).await < POLL);
+        let longest = waits(&mut subscription, LONG).await;
+        let is_slow = longest > WATCHED_POLL - Duration::from_secs(2);
+        assert!(is_slow && longest < WATCHED_POLL + POLL, "what is told is looked at seldom: {longest:?}");
+        let mut absent = Watcher::new().watch(&home.path().join("absent"));
+        assert!(waits(&mut absent, LONG).await < 2 * POLL, "what is not told is looked at often");
+    });
+}
+
+/// Waits until the system tells of the directory's changes, and nothing has changed.
+async fn is_watched(subscription: &mut cyberine_fs::Subscription) -> bool {
+    let until = Instant::now() + Duration::from_secs(10);
+    while Instant::now() < until {
+        settle(subscription).await;
+        if waits(subscription, LONG).await > 2 * POLL {
+            return true;
+        }
+    }
+    false
+}
+
+#[test]
+fn a_directory_that_comes_later_or_is_replaced_is_watched_again() {
+    let (_scratch, home) = home();
+    let place = home.path().join("place/inner");
+    let outer = home.path().join("place");
+    block_on(async {
+        let mut subscription = Watcher::new().watch(&place);
+        assert!(waits(&mut subscription, LONG).await < 2 * POLL);
+        let make = || home.subdir("place").unwrap().subdir("inner").unwrap();
+        let inner = make();
+        assert!(is_watched(&mut subscription).await, "it was made");
+        inner.touch("file").unwrap();
+        assert!(is_told(&mut subscription).await);
+        std::fs::remove_dir_all(&place).unwrap();
+        assert!(is_told(&mut subscription).await, "its end is told");
+        settle(&mut subscription).await;
+        waits(&mut subscription, POLL).await;
+        assert!(waits(&mut subscription, LONG).await < 2 * POLL, "what is gone is looked for often");
+        let inner = make();
+        assert!(is_watched(&mut subscription).await, "it was made again");
+        inner.touch("file").unwrap();
+        assert!(is_told(&mut subscription).await);
+        settle(&mut subscription).await;
+        // Nothing tells of this.
+        std::fs::rename(&outer, home.path().join("elsewhere")).unwrap();
+        let inner = make();
+        waits(&mut subscription, LONG).await;
+        inner.touch("file").unwrap();
+        assert!(is_told(&mut subscription).await, "the one that has its path is watched");
     });
 }
 
