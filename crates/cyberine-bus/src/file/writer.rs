@@ -73,9 +73,10 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Whether the file still is the mailbox's last segment and has the length it had.
+    /// Whether the file still is the mailbox's last segment, has the length it had, and is ours
+    /// under one name: opening it anew tells what is wrong where it is not.
     pub(crate) fn is_current(&self, dir: &PrivateDir) -> Result<bool, FsError> {
-        Ok(dir.status(&self.name)? == Some(self.status))
+        Ok(!self.status.is_linked && dir.status(&self.name)? == Some(self.status))
     }
 
     /// Puts `bytes`, which hold records up to `last`, at the end.

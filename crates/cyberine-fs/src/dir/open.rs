@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
@@ -26,6 +26,10 @@ pub struct FileStatus {
     pub identity: Identity,
     /// Its length in bytes.
     pub length: u64,
+    /// Whether it has more names than one.
+    pub is_linked: bool,
+    /// The user it belongs to.
+    pub owner: u32,
 }
 
 impl OpenFile {
@@ -42,7 +46,8 @@ impl OpenFile {
     /// Fails when the system cannot say.
     pub fn status(&self) -> Result<FileStatus, FsError> {
         let metadata = self.file.metadata().map_err(|error| FsError::of("read", &self.path, error))?;
-        Ok(FileStatus { identity: Identity::of(&metadata), length: metadata.len() })
+        let (identity, length) = (Identity::of(&metadata), metadata.len());
+        Ok(FileStatus { identity, length, is_linked: metadata.nlink() > 1, owner: metadata.uid() })
     }
 
     /// Reads up to `max_bytes` bytes from `offset` on and puts them behind what `into` holds;
@@ -148,7 +153,9 @@ impl PrivateDir {
         match rustix::fs::statat(self.handle(), name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
                 let identity = Identity { device: stat.st_dev, inode: stat.st_ino };
-                Ok(Some(FileStatus { identity, length: u64::try_from(stat.st_size).unwrap_or(0) }))
+                let length = u64::try_from(stat.st_size).unwrap_or(0);
+                let is_linked = stat.st_nlink > 1;
+                Ok(Some(FileStatus { identity, length, is_linked, owner: stat.st_uid }))
             }
             Ok(_) | Err(Errno::NOENT) => Ok(None),
             Err(errno) => Err(FsError::of("read", path, errno)),
