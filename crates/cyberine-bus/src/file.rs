@@ -34,7 +34,7 @@ mod retention;
 mod segment;
 mod writer;
 
-pub use report::{MailboxReport, Mailboxes};
+pub use report::{MailboxReport, Mailboxes, Unusable};
 
 use crate::address::Address;
 use crate::envelope::Outgoing;

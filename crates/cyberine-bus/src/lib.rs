@@ -23,7 +23,7 @@ pub use envelope::{
     Channel, Envelope, From, FromKind, Importance, MAX_LABEL_BYTES, MAX_TEXT_BYTES, Outgoing, Sender, Topic,
 };
 pub use error::BusError;
-pub use file::{FileBus, MailboxReport, Mailboxes};
+pub use file::{FileBus, MailboxReport, Mailboxes, Unusable};
 pub use memory::MemoryBus;
 pub use none::NoBus;
 pub use port::{Bus, Durability, Page, ReadRequest, Reader, Receipt};

@@ -18,6 +18,17 @@ pub struct Mailboxes {
     pub addresses: Vec<Address>,
     /// Whether there are more than were asked for.
     pub truncated: bool,
+    /// What lies where a mailbox could and cannot be used, in the order of the paths.
+    pub unusable: Vec<Unusable>,
+}
+
+/// A directory, or what lies in its place, that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unusable {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub problem: String,
 }
 
 /// What a look at every byte of a mailbox found.
@@ -35,49 +46,74 @@ pub struct MailboxReport {
     pub torn_lines: u64,
     /// How long its files are.
     pub bytes: u64,
+    /// Why it, or the rest of it, could not be read.
+    pub problem: Option<String>,
 }
 
 /// Up to `limit` mailboxes.
 pub(crate) fn list(home: &Path, limit: usize) -> Result<Mailboxes, FsError> {
     let mut mailboxes = Mailboxes::default();
-    each(home, |kind, name, dir| {
+    each(home, |kind, path, found| {
         if mailboxes.addresses.len() == limit {
             mailboxes.truncated = true;
-            return Ok(false);
+            return false;
         }
-        mailboxes.addresses.extend(address(kind, name, dir)?);
-        Ok(true)
+        match found.and_then(|dir| address(kind, &dir)) {
+            Ok(address) => mailboxes.addresses.extend(address),
+            Err(error) => mailboxes.unusable.push(Unusable { path, problem: error.to_string() }),
+        }
+        true
     })?;
     mailboxes.addresses.sort();
+    mailboxes.unusable.sort_by(|one, other| one.path.cmp(&other.path));
     Ok(mailboxes)
 }
 
 /// Looks at every mailbox.
 pub(crate) fn check(home: &Path) -> Result<Vec<MailboxReport>, FsError> {
     let mut reports = Vec::new();
-    each(home, |kind, name, dir| {
-        reports.push(look(kind, name, dir)?);
-        Ok(true)
+    each(home, |kind, path, found| {
+        let mut report = MailboxReport::new(path);
+        if let Err(error) = found.and_then(|dir| look(kind, &dir, &mut report)) {
+            report.problem = Some(error.to_string());
+        }
+        reports.push(report);
+        true
     })?;
     reports.sort_by(|one, other| (&one.mailbox, &one.path).cmp(&(&other.mailbox, &other.path)));
     Ok(reports)
 }
 
-/// Visits the mailboxes' directories until the visitor has had enough.
+/// Visits the mailboxes' directories, and what lies in their places and is none, until the visitor
+/// has had enough.
 fn each(
     home: &Path,
-    mut visit: impl FnMut(AddressKind, &str, &PrivateDir) -> Result<bool, FsError>,
+    mut visit: impl FnMut(AddressKind, PathBuf, Result<PrivateDir, FsError>) -> bool,
 ) -> Result<(), FsError> {
     let Some(bus) = bus_dir(home)? else { return Ok(()) };
     for kind in AddressKind::ALL {
-        let Some(dir) = bus.existing_subdir(kind.name())? else { continue };
-        for name in dir.list(usize::MAX)?.names {
-            let mailbox = match dir.existing_subdir(&name) {
-                Ok(Some(mailbox)) => mailbox,
+        let listed = bus.existing_subdir(kind.name()).and_then(|dir| {
+            let Some(dir) = dir else { return Ok(None) };
+            let names = dir.list(usize::MAX)?.names;
+            Ok(Some((dir, names)))
+        });
+        let (dir, names) = match listed {
+            Ok(Some(listed)) => listed,
+            Ok(None) => continue,
+            Err(error) => {
+                if visit(kind, bus.path().join(kind.name()), Err(error)) {
+                    continue;
+                }
+                return Ok(());
+            }
+        };
+        for name in names {
+            let found = match dir.existing_subdir(&name) {
+                Ok(Some(mailbox)) => Ok(mailbox),
                 Ok(None) | Err(FsError::WrongType { .. }) => continue,
-                Err(error) => return Err(error),
+                Err(error) => Err(error),
             };
-            if !visit(kind, &name, &mailbox)? {
+            if !visit(kind, dir.path().join(&name), found) {
                 return Ok(());
             }
         }
@@ -86,7 +122,8 @@ fn each(
 }
 
 /// Whose mailbox it is: by its name, or where that is a digest, by its first message.
-fn address(kind: AddressKind, name: &str, dir: &PrivateDir) -> Result<Option<Address>, FsError> {
+fn address(kind: AddressKind, dir: &PrivateDir) -> Result<Option<Address>, FsError> {
+    let Some(name) = dir.path().file_name().and_then(|name| name.to_str()) else { return Ok(None) };
     if let Some(id) = names::decode(name) {
         return Ok(Address::new(kind, id).ok());
     }
@@ -103,10 +140,14 @@ fn address(kind: AddressKind, name: &str, dir: &PrivateDir) -> Result<Option<Add
     Ok(None)
 }
 
-fn look(kind: AddressKind, name: &str, dir: &PrivateDir) -> Result<MailboxReport, FsError> {
-    let mailbox = address(kind, name, dir)?;
-    let path = dir.path().to_owned();
-    let mut report = MailboxReport { mailbox, path, messages: 0, bad_lines: 0, torn_lines: 0, bytes: 0 };
+impl MailboxReport {
+    fn new(path: PathBuf) -> Self {
+        Self { mailbox: None, path, messages: 0, bad_lines: 0, torn_lines: 0, bytes: 0, problem: None }
+    }
+}
+
+fn look(kind: AddressKind, dir: &PrivateDir, report: &mut MailboxReport) -> Result<(), FsError> {
+    report.mailbox = address(kind, dir)?;
     for first in read::segments(dir)? {
         let Some((file, length)) = read::open(dir, first)? else { continue };
         report.bytes += length;
@@ -125,5 +166,5 @@ fn look(kind: AddressKind, name: &str, dir: &PrivateDir) -> Result<MailboxReport
         }
         report.torn_lines += u64::from(lines.has_rest());
     }
-    Ok(report)
+    Ok(())
 }
