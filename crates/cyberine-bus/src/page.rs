@@ -90,6 +90,12 @@ impl Collector {
         self.broken += 1;
     }
 
+    /// A record that has a number and cannot be read: it counts, and reading goes on behind it.
+    pub(crate) fn strange(&mut self, seq: u64) {
+        self.page.skipped += std::mem::take(&mut self.broken) + 1;
+        self.page.next = self.page.next.max(seq);
+    }
+
     /// What was left out unread: everything up to a sequence number.
     pub(crate) fn left_out(&mut self, through: u64) {
         self.page.next = self.page.next.max(through);

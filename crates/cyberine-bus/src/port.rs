@@ -93,8 +93,8 @@ pub struct Page {
     pub more: bool,
     /// The sequence number of the last message of the mailbox; 0 in an empty one.
     pub last: u64,
-    /// How many records between the first and the last message read could not be: broken on the
-    /// disk. They are skipped.
+    /// How many records up to `next` could not be read: broken on the disk, or no message of this
+    /// mailbox that this program knows. They are skipped.
     pub skipped: u64,
 }
 

@@ -156,7 +156,6 @@ fn oldest(
     collector: &mut Collector,
 ) -> Result<Option<u64>, FsError> {
     let ReadRequest { after, since, .. } = *collector.request();
-    let mut last = None;
     let mut begin = Begin::of(dir, segments, Sought { after, since })?;
     // Looked at behind the search: what came out of order in between counts.
     if begin.left_out.is_some() && !is_ordered(dir)? {
@@ -166,6 +165,7 @@ fn oldest(
         // What is not beyond the cursor was left out by it.
         collector.left_out(seq);
     }
+    let mut last = None;
     for (index, first) in segments.iter().enumerate().skip(begin.index) {
         let Some((file, length)) = open(dir, *first)? else { continue };
         let offset = if index == begin.index { begin.offset } else { 0 };
@@ -181,6 +181,11 @@ fn oldest(
                     if !collector.offer(*envelope) {
                         return Ok(None);
                     }
+                }
+                Read::Strange(seq) if seq <= after => {}
+                Read::Strange(seq) => {
+                    last = Some(seq);
+                    collector.strange(seq);
                 }
                 Read::Nothing => {}
                 Read::Broken => collector.broken(),
@@ -235,6 +240,12 @@ fn newest(
                         collector.broken();
                     }
                 }
+                Read::Strange(seq) => {
+                    last = last.or(Some(seq));
+                    if seq > after {
+                        collector.strange(seq);
+                    }
+                }
                 Read::Nothing => {}
                 Read::Broken => collector.broken(),
             }
@@ -247,15 +258,19 @@ fn newest(
 enum Read {
     /// A message, and whether the rest of a broken one stands before it.
     Message(Box<Envelope>, bool),
+    /// A whole record that is no message of this mailbox: one of another, or of a newer program.
+    Strange(u64),
     /// The end of a segment, or of a torn record.
     Nothing,
     Broken,
 }
 
 fn read(line: &[u8], mailbox: &Address) -> Read {
-    let record = checked(line);
-    match record.and_then(|record| Some((record.message_of(mailbox)?, record.follows_broken))) {
-        Some((envelope, follows_broken)) => Read::Message(Box::new(envelope), follows_broken),
+    match checked(line) {
+        Some(record) => match record.message_of(mailbox) {
+            Some(envelope) => Read::Message(Box::new(envelope), record.follows_broken),
+            None => Read::Strange(record.seq),
+        },
         None if line.is_empty() => Read::Nothing,
         None => Read::Broken,
     }

@@ -234,3 +234,97 @@ fn mailboxes_are_listed_and_private() {
         }
     });
 }
+
+/// A whole record, as a newer program or another mailbox would have it.
+fn strange(line: &[u8], changes: [(&str, &str); 2]) -> Vec<u8> {
+    let mut text = String::from_utf8(line.trim_ascii_end().to_vec()).unwrap();
+    for (from, to) in changes {
+        assert!(text.contains(from), "{from} in {text}");
+        text = text.replacen(from, to, 1);
+    }
+    let body = &text[..text.rfind(",\"crc\"").unwrap()];
+    format!("{body},\"crc\":\"{:08x}\"}}\n", crc32fast::hash(body.as_bytes())).into_bytes()
+}
+
+#[test]
+fn whole_records_that_are_no_messages_of_the_mailbox_are_passed_and_counted() {
+    let (place, bytes) = filled(2);
+    let second = &bytes[line(&bytes, 2).0..];
+    for change in [("\"topic\":\"note\"", "\"topic\":\"newer\""), ("\"id\":\"here\"", "\"id\":\"there\"")] {
+        let third = strange(second, [("\"seq\":2", "\"seq\":3"), change]);
+        let fourth = strange(second, [("\"seq\":2", "\"seq\":4"), change]);
+        std::fs::write(place.segment(), [bytes.clone(), third, fourth].concat()).unwrap();
+        block_on(async {
+            let bus = place.bus();
+            let page = read(&bus, 0).await;
+            assert_eq!((seqs(&page), page.skipped, page.next, page.more), (vec![1, 2], 2, 4, false));
+            let page = read(&bus, 2).await;
+            assert_eq!((seqs(&page), page.skipped, page.next, page.more), (vec![], 2, 4, false));
+            let page = read(&bus, 3).await;
+            assert_eq!((page.skipped, page.next, page.more), (1, 4, false));
+            let page = read(&bus, 4).await;
+            assert_eq!((page.skipped, page.next, page.more, page.last), (0, 4, false, 4));
+            let one = ReadRequest { limit: 1, after: 1, ..ReadRequest::default() };
+            let page = bus.read(chat(), one).await.unwrap();
+            assert_eq!((seqs(&page), page.next, page.more), (vec![2], 2, true));
+            for (limit, seen) in [(1, vec![2]), (9, vec![1, 2])] {
+                let newest = ReadRequest { newest: true, limit, ..ReadRequest::default() };
+                let page = bus.read(chat(), newest).await.unwrap();
+                assert_eq!((seqs(&page), page.skipped, page.next, page.more), (seen, 2, 4, false));
+            }
+            // Whoever has passed them waits.
+            let waited = bus.changed(chat(), 4, Duration::from_secs(60));
+            assert!(tokio::time::timeout(Duration::from_millis(50), waited).await.is_err());
+            let sent = send(&place.bus(), "new").await;
+            assert_eq!(sent.seq, 5, "their numbers are used up");
+            let page = read(&bus, 2).await;
+            assert_eq!((seqs(&page), page.skipped, page.next, page.more), (vec![5], 2, 5, false));
+        });
+    }
+}
+
+#[test]
+fn one_odd_directory_costs_no_other_mailbox() {
+    use std::os::unix::fs::PermissionsExt;
+    let (place, _) = filled(1);
+    let kind = place.home().join("bus/chat");
+    std::fs::create_dir(kind.join("shared")).unwrap();
+    std::fs::set_permissions(kind.join("shared"), PermissionsExt::from_mode(0o777)).unwrap();
+    symlink(place.mailbox(), kind.join("link")).unwrap();
+    symlink(&kind, place.home().join("bus/mcp")).unwrap();
+    std::fs::create_dir(kind.join("linked")).unwrap();
+    std::fs::set_permissions(kind.join("linked"), PermissionsExt::from_mode(0o700)).unwrap();
+    symlink(place.segment(), kind.join("linked").join(place.segment().file_name().unwrap())).unwrap();
+    std::fs::write(kind.join("file"), b"").unwrap();
+    block_on(async {
+        let found = place.bus().mailboxes(9).await.unwrap();
+        assert!(found.addresses.contains(&chat()) && !found.truncated, "{found:?}");
+        let refused = ["bus/chat/link", "bus/chat/shared", "bus/mcp"];
+        let named: Vec<_> = found.unusable.iter().map(|one| one.path.clone()).collect();
+        assert_eq!(named, refused.map(|name| place.home().join(name)));
+        assert!(found.unusable.iter().all(|one| !one.problem.is_empty()), "{found:?}");
+        let reports = place.bus().check().await.unwrap();
+        let sound = reports.iter().find(|report| report.mailbox == Some(chat())).unwrap();
+        assert_eq!((sound.messages, &sound.problem), (1, &None));
+        let bad = reports.iter().filter(|report| report.problem.is_some()).map(|report| report.path.clone());
+        let named = ["bus/chat/link", "bus/chat/linked", "bus/chat/shared", "bus/mcp"];
+        assert_eq!(bad.collect::<BTreeSet<_>>(), named.map(|name| place.home().join(name)).into());
+        assert_eq!(reports.len(), 5);
+    });
+}
+
+#[test]
+fn a_file_with_a_second_name_takes_no_more_mail_from_whoever_has_it_open() {
+    let (place, _) = filled(1);
+    let other = place.root.path().join("other");
+    block_on(async {
+        let bus = place.bus();
+        send(&bus, "open").await;
+        std::fs::hard_link(place.segment(), &other).unwrap();
+        let refused = bus.publish(note("text"), Durability::Durable).await.unwrap_err();
+        assert_eq!(refused.code(), "bus_refused", "{refused:?}");
+        std::fs::remove_file(&other).unwrap();
+        assert_eq!(send(&bus, "text").await.seq, 3);
+        assert_eq!(seqs(&read(&bus, 0).await), [1, 2, 3]);
+    });
+}

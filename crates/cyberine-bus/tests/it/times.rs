@@ -166,3 +166,21 @@ fn what_is_earlier_is_not_looked_at() {
         assert_eq!(bus.publish(attempt, Durability::Durable).await.unwrap(), first);
     });
 }
+
+#[test]
+fn the_first_message_of_a_segment_is_not_earlier_than_the_last_of_the_one_before() {
+    let place = Place::new();
+    block_on(async {
+        let before = send(&place.bus(), "before").await;
+        // As a writer that died between ending a segment and its first message leaves it.
+        let ended = [std::fs::read(place.segment()).unwrap(), b"\n".to_vec()].concat();
+        std::fs::write(place.segment(), ended).unwrap();
+        let mut options = std::fs::OpenOptions::new();
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let next = place.mailbox().join(format!("{:020}.jsonl", 2));
+        options.create_new(true).write(true).open(next).unwrap();
+        place.clock.step(-10 * 60 * 1_000);
+        let after = send(&place.bus(), "after").await;
+        assert!(after.seq == 2 && after.sent_at > before.sent_at, "{before:?} {after:?}");
+    });
+}
