@@ -14,7 +14,7 @@ mod table;
 use cyberine_types::ClientInfo;
 
 use crate::encode::{self, Profile};
-use crate::jsonrpc::{RequestId, RpcError};
+use crate::jsonrpc::{ENDS, RequestId, RpcError, request_id_of_ends};
 use crate::model::{ClientCapabilities, ElicitForm, Implementation, SubscriptionFilter};
 use crate::revision::Revision;
 use crate::strict::{Limits, StrictError};
@@ -103,11 +103,16 @@ impl ServerSession {
         receive::receive(self, line)
     }
 
-    /// The answer to a line the reader threw away because it is longer than the frame limit.
+    /// How many bytes of the beginning and of the end of a line that is too long
+    /// [`oversized`](Self::oversized) looks at.
+    pub const ENDS: usize = ENDS;
+
+    /// The answer to a line the reader threw away because it is longer than the frame limit. It has
+    /// the request's id where `start` or `end`, its first and last [`ENDS`](Self::ENDS) bytes, show it.
     #[must_use]
-    pub fn oversized(&self) -> Vec<u8> {
+    pub fn oversized(&self, start: &[u8], end: &[u8]) -> Vec<u8> {
         let error = StrictError::TooLong { limit: self.profile.limits.frame };
-        encode::error_line(None, &error.to_rpc(), Revision::NEWEST_LEGACY)
+        self.refused_line(request_id_of_ends(start, end).as_ref(), &error)
     }
 
     /// Closes a request and gives the line to send. `None` where nothing is to be sent: the
@@ -214,6 +219,12 @@ impl ServerSession {
             resources: self.profile.resources,
             subscriptions: self.profile.subscriptions,
         }
+    }
+
+    /// The answer to a line that the strict layer refuses.
+    fn refused_line(&self, id: Option<&RequestId>, error: &StrictError) -> Vec<u8> {
+        let rpc = if id.is_some() { error.to_rpc_of_request() } else { error.to_rpc() };
+        self.refusal(id, &rpc)
     }
 
     /// An error line, without the id where another request with that id still waits: it would be

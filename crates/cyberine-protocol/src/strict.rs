@@ -10,8 +10,10 @@ mod scan;
 use crate::jsonrpc::{RpcError, excerpt};
 pub(crate) use plain::plain_end;
 
-/// The longest line that is read, in bytes without its newline.
-pub const FRAME_LIMIT: usize = 4 * 1024 * 1024;
+/// The longest line that is read, in bytes without its newline. A text of 1 MiB, the longest a
+/// message may have, fits however a client escapes it: at six bytes a character (`\u0001`) it takes
+/// 6 MiB.
+pub const FRAME_LIMIT: usize = 8 * 1024 * 1024;
 
 /// The deepest nesting of arrays and objects that is read. One level more is refused, as by the
 /// parser behind.
@@ -59,7 +61,7 @@ pub enum StrictError {
         expected: &'static str,
     },
     /// An escape is half of a surrogate pair, which no text can hold.
-    #[error("the line has half of a surrogate pair at byte {at}")]
+    #[error("the line has half of a surrogate pair at byte {at}; send whole characters")]
     LoneSurrogate {
         /// Where.
         at: usize,
@@ -94,6 +96,22 @@ impl StrictError {
             }
             _ => RpcError::parse(self.to_string()),
         }
+    }
+
+    /// The error for a request whose id is known: what it asks is then well-formed, and cannot be
+    /// used.
+    pub(crate) fn to_rpc_of_request(&self) -> RpcError {
+        match self {
+            Self::LoneSurrogate { .. } | Self::NumberOutOfRange { .. } => {
+                RpcError::invalid_params(self.to_string())
+            }
+            _ => self.to_rpc(),
+        }
+    }
+
+    /// Whether the line is JSON as far as it was read, so that its id may be looked for.
+    pub(crate) const fn has_shape(&self) -> bool {
+        !matches!(self, Self::NotUtf8 { .. } | Self::ByteOrderMark | Self::Syntax { .. })
     }
 }
 

@@ -127,7 +127,7 @@ impl Connection {
     pub(crate) fn receive(&self, line: Line<'_>) -> Received {
         let (effects, length) = match line {
             Line::Whole(bytes) => (self.session().receive(bytes), bytes.len()),
-            Line::TooLong => (vec![Effect::Send(self.session().oversized())], 0),
+            Line::TooLong { start, end } => (vec![Effect::Send(self.session().oversized(start, end))], 0),
         };
         let requests = effects.iter().filter(|effect| matches!(effect, Effect::Request(_))).count();
         Received { effects: effects.into_iter(), held: None, places: places::places_of(length, requests) }

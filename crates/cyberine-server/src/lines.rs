@@ -1,6 +1,9 @@
 //! Splits a byte stream into lines, within bounded memory.
 
 use std::io::{self, BufRead};
+use std::ops::Range;
+
+use cyberine_protocol::ServerSession;
 
 /// What the buffer holds between large lines.
 const USUAL: usize = 64 * 1024;
@@ -10,8 +13,13 @@ const USUAL: usize = 64 * 1024;
 pub(crate) enum Line<'a> {
     /// A line to serve.
     Whole(&'a [u8]),
-    /// A line over the limit went by; its bytes were not kept.
-    TooLong,
+    /// A line over the limit went by; only its first and its last bytes were kept.
+    TooLong {
+        /// The first ones, at most [`ServerSession::ENDS`].
+        start: &'a [u8],
+        /// The last ones, as many.
+        end: &'a [u8],
+    },
 }
 
 /// The lines of a byte stream. Holds at most one line and what was read behind it; goes back to
@@ -26,11 +34,50 @@ pub(crate) struct Lines {
     /// The longest line served, without its end.
     limit: usize,
     skipping: bool,
+    ends: Ends,
+}
+
+/// The ends of a line that is too long to keep.
+#[derive(Default)]
+struct Ends {
+    start: Vec<u8>,
+    end: Vec<u8>,
+}
+
+impl Ends {
+    const KEPT: usize = ServerSession::ENDS;
+
+    /// Takes in the next bytes of the line.
+    fn extend(&mut self, bytes: &[u8]) {
+        let missing = Self::KEPT - self.start.len();
+        self.start.extend_from_slice(&bytes[..bytes.len().min(missing)]);
+        let last = &bytes[bytes.len().saturating_sub(Self::KEPT)..];
+        let surplus = (self.end.len() + last.len()).saturating_sub(Self::KEPT);
+        self.end.drain(..surplus);
+        self.end.extend_from_slice(last);
+    }
+
+    fn clear(&mut self) {
+        self.start.clear();
+        self.end.clear();
+    }
+
+    fn line(&self) -> Line<'_> {
+        Line::TooLong { start: &self.start, end: &self.end }
+    }
 }
 
 impl Lines {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { buffer: vec![0; USUAL], start: 0, scanned: 0, end: 0, limit, skipping: false }
+        Self {
+            buffer: vec![0; USUAL],
+            start: 0,
+            scanned: 0,
+            end: 0,
+            limit,
+            skipping: false,
+            ends: Ends::default(),
+        }
     }
 
     /// Where to read more bytes to; never empty. Call [`filled`](Self::filled) afterwards.
@@ -66,24 +113,39 @@ impl Lines {
         }
         let line = self.start..self.scanned - 1;
         self.start = self.scanned;
-        let overlong = std::mem::take(&mut self.skipping) || line.len() > self.limit;
-        Some(if overlong { Line::TooLong } else { Line::Whole(&self.buffer[line]) })
+        if self.skipping || line.len() > self.limit {
+            return Some(self.overlong(line));
+        }
+        Some(Line::Whole(&self.buffer[line]))
     }
 
     /// What is left at the end of the stream, without a line feed.
     pub(crate) fn last(&mut self) -> Option<Line<'_>> {
         let line = self.start..self.end;
         (self.start, self.scanned) = (self.end, self.end);
-        match (std::mem::take(&mut self.skipping), line.is_empty()) {
-            (true, _) => Some(Line::TooLong),
+        match (self.skipping, line.is_empty()) {
+            (true, _) => Some(self.overlong(line)),
             (false, true) => None,
             (false, false) => Some(Line::Whole(&self.buffer[line])),
         }
     }
 
-    /// Forgets the bytes of a line that has grown too long, up to its end.
+    /// What is kept of a line that is too long, whose last bytes in the buffer are these.
+    fn overlong(&mut self, rest: Range<usize>) -> Line<'_> {
+        if !std::mem::take(&mut self.skipping) {
+            self.ends.clear();
+        }
+        self.ends.extend(&self.buffer[rest]);
+        self.ends.line()
+    }
+
+    /// Forgets the bytes of a line that has grown too long, up to its end, but for its ends.
     fn drop_overlong(&mut self) {
         if self.skipping || self.end - self.start > self.limit {
+            if !self.skipping {
+                self.ends.clear();
+            }
+            self.ends.extend(&self.buffer[self.start..self.end]);
             self.skipping = true;
             (self.start, self.scanned, self.end) = (0, 0, 0);
         }
@@ -104,7 +166,7 @@ pub(crate) fn fill(
 mod tests {
     use super::*;
 
-    const MAX_LINE: usize = 4 * 1024 * 1024;
+    const MAX_LINE: usize = cyberine_protocol::strict::FRAME_LIMIT;
 
     /// Feeds `bytes` in pieces of `step` and gives back what comes out: text, or `None` for a
     /// line that was too long.
@@ -112,7 +174,7 @@ mod tests {
         fn keep(line: Line<'_>) -> Option<Vec<u8>> {
             match line {
                 Line::Whole(text) => Some(text.to_vec()),
-                Line::TooLong => None,
+                Line::TooLong { .. } => None,
             }
         }
         let (mut lines, mut found, mut largest, mut rest) = (Lines::new(MAX_LINE), Vec::new(), 0, bytes);
@@ -151,6 +213,35 @@ mod tests {
         assert_eq!(found, [None, Some(b"next".to_vec())]);
         assert!(largest <= MAX_LINE + 2 * USUAL, "{largest}");
         assert_eq!(lines_of(&bytes[..MAX_LINE + 1], 1 << 16).0, [None]);
+    }
+
+    #[test]
+    fn the_ends_of_a_line_over_the_limit_are_kept_however_the_bytes_arrive() {
+        let long: Vec<u8> = (0..3 * Ends::KEPT).map(|at| b'a' + u8::try_from(at % 23).unwrap()).collect();
+        let short = &long[..90];
+        let stream = [&long[..], b"\n", short, b"\nnext\n", short].concat();
+        for step in [1, 7, 100, 5000, stream.len()] {
+            let (mut lines, mut found) = (Lines::new(64), Vec::new());
+            let mut keep = |line: Line<'_>| {
+                found.push(match line {
+                    Line::Whole(text) => (text.to_vec(), Vec::new()),
+                    Line::TooLong { start, end } => (start.to_vec(), end.to_vec()),
+                });
+            };
+            for piece in stream.chunks(step) {
+                let space = lines.space();
+                assert!(space.len() >= piece.len());
+                space[..piece.len()].copy_from_slice(piece);
+                lines.filled(piece.len());
+                while let Some(line) = lines.next() {
+                    keep(line);
+                }
+            }
+            lines.last().into_iter().for_each(&mut keep);
+            let ends = (long[..Ends::KEPT].to_vec(), long[long.len() - Ends::KEPT..].to_vec());
+            let whole = (short.to_vec(), short.to_vec());
+            assert_eq!(found, [ends, whole.clone(), (b"next".to_vec(), Vec::new()), whole], "{step}");
+        }
     }
 
     #[test]

@@ -10,6 +10,12 @@ use crate::strict::plain_end;
 
 /// The members of the object `json`, in order; none where it is not an object.
 pub(crate) fn members(json: &str) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
+    spans(json).map_while(|(key, value)| Some((text(json.get(key)?)?, json.get(value)?)))
+}
+
+/// Where the keys and the values of the object `json` stand, in order. Where the object is cut off,
+/// its last value ends with it.
+pub(super) fn spans(json: &str) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
     let bytes = json.as_bytes();
     let mut at = if bytes.first() == Some(&b'{') { skip_space(bytes, 1) } else { bytes.len() };
     std::iter::from_fn(move || {
@@ -20,7 +26,7 @@ pub(crate) fn members(json: &str) -> impl Iterator<Item = (Cow<'_, str>, &str)> 
         let colon = skip_space(bytes, key.end);
         let value = value_at(bytes, skip_space(bytes, colon + 1));
         at = next(bytes, value.end);
-        Some((text(json.get(key)?)?, json.get(value)?))
+        Some((key, value))
     })
 }
 

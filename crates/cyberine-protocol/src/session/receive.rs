@@ -5,7 +5,7 @@ use super::params::{Meta, Params};
 use super::table::{BatchKey, Flight, Method};
 use super::{LegacyClient, ServerSession, batch};
 use crate::encode;
-use crate::jsonrpc::{Incoming, RequestId, RpcError, classify, excerpt};
+use crate::jsonrpc::{Incoming, RequestId, RpcError, classify, excerpt, request_id};
 use crate::revision::Revision;
 use crate::strict;
 
@@ -23,7 +23,12 @@ pub(super) fn receive(session: &mut ServerSession, line: &[u8]) -> Vec<Effect> {
     let json = match strict::check(line, session.profile.limits) {
         Ok(Some(json)) => json,
         Ok(None) => return Vec::new(),
-        Err(error) => return vec![Effect::Send(session.refusal(None, &error.to_rpc()))],
+        Err(error) => {
+            let shape = Some(line).filter(|_| error.has_shape());
+            let json = shape.and_then(|line| std::str::from_utf8(line).ok());
+            let id = json.and_then(|json| request_id(json.trim_start()));
+            return vec![Effect::Send(session.refused_line(id.as_ref(), &error))];
+        }
     };
     let mut effects = Vec::with_capacity(1);
     if json.starts_with('[') {

@@ -260,7 +260,7 @@ fn every_message_satisfies_the_schema_of_its_revision() {
 fn errors_without_an_id_satisfy_the_schemas_that_know_them() {
     let parse_error = answered(&mut session(), b"{bad");
     let null_id = answered(&mut session(), br#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#);
-    let too_long = parse(&session().oversized());
+    let too_long = parse(&session().oversized(b"", b""));
     for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
         let Some(mut official) = Official::of(revision) else { continue };
         for line in [&parse_error, &null_id, &too_long] {

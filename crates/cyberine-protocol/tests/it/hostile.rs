@@ -49,7 +49,7 @@ fn what_is_json_and_no_message_is_an_invalid_request() {
         (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, None),
         (r#"{"jsonrpc":"2.0","id":[],"method":"ping"}"#, None),
         (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#, None),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"ping","\u006dethod":"tools/call"}"#, None),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"ping","\u006dethod":"tools/call"}"#, Some(json!(1))),
         (r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#, None),
         (r#"{"jsonrpc":"2.0","Method":"ping","ID":1,"paramſ":{}}"#, None),
         (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, Some(json!(1))),
@@ -60,7 +60,7 @@ fn what_is_json_and_no_message_is_an_invalid_request() {
         ("7", None),
         ("\"ping\"", None),
         ("null", None),
-        (&deep, None),
+        (&deep, Some(json!(1))),
     ] {
         refused(&mut session(), line.as_bytes(), -32600, id.clone());
         refused(&mut session_of(Revision::V2025_11_25), line.as_bytes(), -32600, id);
@@ -324,8 +324,52 @@ fn a_line_over_the_limit_is_reported_with_the_limit() {
     let mut session = ServerSession::new(ServerProfile { limits, ..profile() });
     let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{}"}}"#, "x".repeat(64));
     let seen = answered(&mut session, line.as_bytes());
-    assert_eq!(seen, parse(&session.oversized()));
+    assert_eq!(seen, parse(&session.oversized(line.as_bytes(), line.as_bytes())));
     assert_eq!(seen["error"], json!({ "code": -32600, "message": "the line is longer than 64 bytes" }));
+    assert_eq!(seen["id"], 1);
+    assert_eq!(parse(&session.oversized(b"", b"")).get("id"), None);
+}
+
+#[test]
+fn a_request_that_is_refused_before_it_is_read_keeps_its_id_at_either_end() {
+    let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+    for (bad, code, named) in [
+        (r#""a\ud83d""#, -32602, "half of a surrogate pair at byte"),
+        (r#""\udc00b""#, -32602, "half of a surrogate pair at byte"),
+        ("1e999", -32602, "out of range"),
+        (r#"{"a":1,"a":2}"#, -32600, "the key `a` occurs twice"),
+        (&deep, -32600, "nest deeper than 127 levels"),
+    ] {
+        let params =
+            format!(r#"{{"name":"t","arguments":{{"text":{bad}}},"_meta":{}}}"#, Value::from(meta()));
+        for line in [
+            format!(r#"{{"jsonrpc":"2.0","id":"a-1","method":"tools/call","params":{params}}}"#),
+            format!(r#" {{"method":"tools/call","params":{params},"jsonrpc":"2.0","id":"a-1"}} "#),
+        ] {
+            for mut session in [session(), session_of(Revision::V2025_11_25)] {
+                let message = refused(&mut session, line.as_bytes(), code, Some(json!("a-1")));
+                assert!(message.contains(named), "{line}: {message}");
+            }
+        }
+        // Nobody waits for the answer to these.
+        for line in [
+            format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{params}}}"#),
+            format!(r#"{{"jsonrpc":"2.0","id":"cyberine-1","result":{params}}}"#),
+        ] {
+            let answer = answered(&mut session(), line.as_bytes());
+            assert_eq!(answer.get("id"), None, "{answer}");
+        }
+    }
+}
+
+#[test]
+fn a_refused_line_does_not_answer_the_request_in_flight_with_its_id() {
+    let mut session = session_of(Revision::V2025_11_25);
+    let call = r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"t"}}"#;
+    assert!(matches!(&session.receive(call.as_bytes())[..], [Effect::Request(_)]));
+    let again = r#"{"jsonrpc":"2.0","id":9.0,"method":"tools/call","params":{"name":"\ud83d"}}"#;
+    refused(&mut session, again.as_bytes(), -32602, None);
+    assert_eq!(parse(&session.oversized(again.as_bytes(), b"")).get("id"), None);
 }
 
 #[test]

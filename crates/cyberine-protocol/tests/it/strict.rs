@@ -42,9 +42,9 @@ fn each_refusal_says_what_is_wrong() {
         (b"\"\\x\"", "the line is not JSON at byte 1: expected an escape"),
         (b"\"\\u12g4\"", "the line is not JSON at byte 5: expected four hexadecimal digits"),
         (b"\"\t\"", "the line is not JSON at byte 1: expected control characters as escapes"),
-        (b"\"\\ud800\"", "the line has half of a surrogate pair at byte 1"),
-        (b"\"\\ud800\\u0041\"", "the line has half of a surrogate pair at byte 1"),
-        (b"{\"\\udc00\":1}", "the line has half of a surrogate pair at byte 2"),
+        (b"\"\\ud800\"", "the line has half of a surrogate pair at byte 1; send whole characters"),
+        (b"\"\\ud800\\u0041\"", "the line has half of a surrogate pair at byte 1; send whole characters"),
+        (b"{\"\\udc00\":1}", "the line has half of a surrogate pair at byte 2; send whole characters"),
         (b"01", "the line is not JSON at byte 1: expected the end of the line"),
         (b"-", "the line is not JSON at byte 1: expected a digit"),
         (b"1.", "the line is not JSON at byte 2: expected a digit"),
@@ -100,7 +100,7 @@ fn nesting_is_refused_at_128_levels_wherever_it_is() {
 fn a_line_over_the_frame_limit_is_refused_and_one_at_it_is_not() {
     let text = |length: usize| format!("\"{}\"", "a".repeat(length - 2));
     assert!(verdict(text(FRAME_LIMIT).as_bytes()).is_ok());
-    assert_eq!(refused(text(FRAME_LIMIT + 1).as_bytes()), "the line is longer than 4194304 bytes");
+    assert_eq!(refused(text(FRAME_LIMIT + 1).as_bytes()), "the line is longer than 8388608 bytes");
 }
 
 fn json() -> impl Strategy<Value = Value> {

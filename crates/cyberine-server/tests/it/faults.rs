@@ -44,16 +44,56 @@ fn a_line_of_20_megabytes_is_refused_and_the_next_one_served() {
     for wire in WIRES {
         let mut host = Host::start(wire, server());
         let text = "x".repeat(20 * 1024 * 1024);
-        host.request("tools/call", json!({ "name": "echo", "arguments": { "text": text } }));
+        let params = json!({ "name": "echo", "arguments": { "text": text } });
+        let id = host.request("tools/call", params.clone());
         let refusal = host.recv();
-        assert_eq!(refusal.get("id"), None);
-        assert!(refusal["error"]["code"].is_i64(), "{refusal}");
+        assert_eq!((&refusal["id"], &refusal["error"]["code"]), (&json!(id), &json!(-32600)), "{refusal}");
+        // Some clients write the id last.
+        host.send_line(&format!(
+            r#"{{"method":"tools/call","params":{params},"jsonrpc":"2.0","id":"last"}}"#
+        ));
+        let refusal = host.recv();
+        assert_eq!(
+            (&refusal["id"], &refusal["error"]["code"]),
+            (&json!("last"), &json!(-32600)),
+            "{refusal}"
+        );
+        host.send_line(&text);
+        assert_eq!(host.recv().get("id"), None);
         host.is_quiet();
         host.initialize(json!({}));
         let text = "y".repeat(1024 * 1024);
         let echoed = host.call("echo", json!({ "text": text }));
         assert_eq!(echoed["result"]["structuredContent"]["text"].as_str().map(str::len), Some(text.len()));
     }
+}
+
+#[test]
+fn a_text_of_1_mebibyte_is_served_however_it_is_escaped() {
+    const TEXT: usize = 1024 * 1024;
+    let mut host = Host::start(WIRES[1], server());
+    host.initialize(json!({}));
+    for (escaped, plain) in [(r"\u0001", '\u{1}'), (r"\u00e9", 'é'), (r"\ud83d\ude00", '😀')] {
+        let count = TEXT / plain.len_utf8();
+        let text = escaped.repeat(count);
+        host.send_line(&format!(
+            r#"{{"method":"tools/call","params":{{"name":"echo","arguments":{{"text":"{text}"}}}},"jsonrpc":"2.0","id":"e"}}"#
+        ));
+        let echoed = host.recv();
+        let echoed = echoed["result"]["structuredContent"]["text"].as_str().unwrap_or_default();
+        assert!(echoed.chars().eq(std::iter::repeat_n(plain, count)), "{escaped}: {} bytes", echoed.len());
+    }
+}
+
+#[test]
+fn a_text_that_is_cut_within_a_character_is_answered_to_who_sent_it() {
+    let mut host = Host::start(WIRES[0], server());
+    host.initialize(json!({}));
+    let half = r#"{"name":"echo","arguments":{"text":"\ud83d"}}"#;
+    host.send_line(&format!(r#"{{"method":"tools/call","params":{half},"jsonrpc":"2.0","id":"half"}}"#));
+    let refusal = host.recv();
+    assert_eq!((&refusal["id"], &refusal["error"]["code"]), (&json!("half"), &json!(-32602)), "{refusal}");
+    host.is_quiet();
 }
 
 #[test]
@@ -204,8 +244,8 @@ fn a_large_request_takes_several_places() {
         let meta = json!({ "pad": "x".repeat(pad) });
         json!({ "name": "slow", "arguments": { "ms": 600_000 }, "_meta": meta })
     };
-    for _ in 0..16 {
-        host.request("tools/call", large(4 * 1024 * 1024 - 1024));
+    for _ in 0..8 {
+        host.request("tools/call", large(8 * 1024 * 1024 - 1024));
     }
     assert_eq!(host.call("list_team", json!({}))["error"]["code"], -33003);
     host.is_quiet();
