@@ -87,15 +87,12 @@ impl Follows {
 }
 
 impl Connection {
-    /// Takes places for `count` resources to follow.
+    /// Takes a place for a resource to follow.
     ///
     /// # Errors
     /// Where the connection follows too many.
-    pub(crate) fn follow_places(&self, count: usize) -> Result<OwnedSemaphorePermit, RpcError> {
-        let places = u32::try_from(count).ok();
-        let places =
-            places.and_then(|count| Arc::clone(&self.follows.resources).try_acquire_many_owned(count).ok());
-        places.ok_or_else(|| {
+    pub(crate) fn follow_place(&self) -> Result<OwnedSemaphorePermit, RpcError> {
+        Arc::clone(&self.follows.resources).try_acquire_owned().map_err(|_| {
             let message = format!(
                 "subscription limit reached: a connection follows at most {MAX_FOLLOWED} resources; end what is not needed"
             );

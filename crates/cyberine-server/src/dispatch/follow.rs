@@ -6,13 +6,12 @@ use std::panic::AssertUnwindSafe;
 use cyberine_protocol::model::SubscriptionFilter;
 use cyberine_protocol::{Answer, RpcError};
 use futures_util::{FutureExt as _, StreamExt as _, stream};
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::Request;
 use super::read::{resources, rpc_error};
 use crate::connection::follow::{Followed, Listening};
 use crate::connection::{Connection, Reply, log_panic};
-use crate::resource_set::ResourceError;
+use crate::resource_set::{ResourceError, ResourceWatch};
 
 /// The longest URI that is followed, in bytes: it is kept as long as it is.
 const URI_LIMIT: usize = 4096;
@@ -27,38 +26,45 @@ pub(super) fn unsubscribe(connection: &Connection, uri: &str) -> Reply {
 }
 
 pub(super) async fn subscribe(request: &Request, uri: String) -> Result<Followed, RpcError> {
-    let place = request.connection().follow_places(1)?;
     if uri.len() <= URI_LIMIT {
         let plain = resources(request.server())?.plain_uri(&uri);
         request.connection().subscribing(request.entry.key, plain);
     }
-    watch(request, uri, place).await.map_err(rpc_error)
+    let watch = watch(request, uri).await.map_err(rpc_error)?;
+    followed(request, watch)
 }
 
 /// Begins to follow what can be followed. What cannot, for whatever reason, is left out of the
 /// acknowledgement, as are the changes of lists, which this server does not tell. Where nothing is
 /// left the listen stays open all the same, and silent: the client sees what it has, and one that
 /// listens again whenever a listen ends would do so without end.
+///
+/// What can be followed and finds no place is refused, and the whole listen with it: the client hears
+/// that it has to end something, as with `resources/subscribe`.
 pub(super) async fn listen(request: &Request, filter: SubscriptionFilter) -> Result<Listening, RpcError> {
     let place = request.connection().listen_place()?;
     let mut seen = HashSet::new();
     let uris = filter.resource_subscriptions;
     let uris: Vec<String> = uris.into_iter().filter(|uri| seen.insert(uri.clone())).collect();
-    let mut places = request.connection().follow_places(uris.len())?;
-    let asked: Vec<_> = uris.into_iter().filter_map(|uri| Some((uri, places.split(1)?))).collect();
-    let found: Vec<Option<Followed>> = stream::iter(asked)
-        .map(|(uri, place)| watch_or_not(request, uri, place))
-        .buffered(LOOKED_FOR)
-        .collect()
-        .await;
-    let mut followed = HashSet::new();
-    let resources = found.into_iter().flatten().filter(|found| followed.insert(found.uri.clone())).collect();
+    let mut looked_for = stream::iter(uris).map(|uri| watch_or_not(request, uri)).buffered(LOOKED_FOR);
+    let (mut resources, mut known) = (Vec::new(), HashSet::new());
+    while let Some(found) = looked_for.next().await {
+        if let Some(watch) = found.filter(|watch| known.insert(watch.uri().to_owned())) {
+            resources.push(followed(request, watch)?);
+        }
+    }
     Ok(Listening { resources, place })
 }
 
-async fn watch_or_not(request: &Request, uri: String, place: OwnedSemaphorePermit) -> Option<Followed> {
-    match AssertUnwindSafe(watch(request, uri, place)).catch_unwind().await {
-        Ok(Ok(followed)) => Some(followed),
+/// A resource that was found, with a place of the connection.
+fn followed(request: &Request, watch: Box<dyn ResourceWatch>) -> Result<Followed, RpcError> {
+    let place = request.connection().follow_place()?;
+    Ok(Followed { uri: watch.uri().to_owned(), watch, place })
+}
+
+async fn watch_or_not(request: &Request, uri: String) -> Option<Box<dyn ResourceWatch>> {
+    match AssertUnwindSafe(watch(request, uri)).catch_unwind().await {
+        Ok(Ok(watch)) => Some(watch),
         Ok(Err(ResourceError::Internal(message))) => {
             tracing::warn!(message, "a resource cannot be followed");
             None
@@ -71,15 +77,10 @@ async fn watch_or_not(request: &Request, uri: String, place: OwnedSemaphorePermi
     }
 }
 
-async fn watch(
-    request: &Request,
-    uri: String,
-    place: OwnedSemaphorePermit,
-) -> Result<Followed, ResourceError> {
+async fn watch(request: &Request, uri: String) -> Result<Box<dyn ResourceWatch>, ResourceError> {
     let Ok(resources) = resources(request.server()) else { return Err(ResourceError::NotFound { uri }) };
     if uri.len() > URI_LIMIT {
         return Err(ResourceError::NotFound { uri });
     }
-    let watch = resources.watch(request.caller.clone(), uri).await?;
-    Ok(Followed { uri: watch.uri().to_owned(), watch, place })
+    resources.watch(request.caller.clone(), uri).await
 }

@@ -240,6 +240,23 @@ fn listens_and_what_they_follow_are_bounded_and_hold_no_place_of_a_call() {
 }
 
 #[test]
+fn what_cannot_be_followed_takes_no_place() {
+    let mut host = Host::start(WIRES[0], server());
+    host.initialize(json!({}));
+    let unknown: Vec<String> = (0..600).map(|id| format!("fixture://nothing/{id}")).collect();
+    let mut uris: Vec<&str> = unknown.iter().map(String::as_str).collect();
+    let (one, two) = (thing(1), thing(2));
+    uris.extend([&*one, &*two, &*one]);
+    assert_eq!(listen(&mut host, &uris).1, json!([one, two]));
+    // All other places are free, and no more than those.
+    let most: Vec<String> = (0..510).map(thing).collect();
+    assert_eq!(listen(&mut host, &most.iter().map(String::as_str).collect::<Vec<_>>()).1, json!(most));
+    let unknown = subscribe(&mut host, "fixture://nothing/1");
+    assert_ne!(unknown["error"]["code"], -32603, "it is not the places that are missing: {unknown}");
+    assert_eq!(subscribe(&mut host, &one)["error"]["code"], -32603);
+}
+
+#[test]
 fn a_watch_that_panics_ends_alone() {
     let things = Things::default();
     let mut host = Host::start(WIRES[0], server_of(&things, None));
