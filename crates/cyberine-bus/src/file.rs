@@ -9,8 +9,9 @@
 //!     readers/<name>.json              how far one reader has read
 //! ```
 //!
-//! Who publishes takes the lock, looks at the end, writes once, lets go and syncs. In one process
-//! everybody who waits for a mailbox shares that write and that sync.
+//! Who publishes takes the lock and that of the last segment's file, looks at the end, writes once,
+//! lets go and syncs. In one process everybody who waits for a mailbox shares that write and that
+//! sync.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;

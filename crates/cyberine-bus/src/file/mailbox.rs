@@ -174,11 +174,16 @@ impl Mailbox {
 
     /// Takes a lock of the mailbox. A dead holder's is free.
     pub(crate) fn lock(&self, dir: &PrivateDir, name: &str) -> Result<LockFile, BusError> {
+        self.patiently(|| dir.try_lock(name))
+    }
+
+    /// Tries again until something is there, for as long as a lock is waited for.
+    fn patiently<T>(&self, mut attempt: impl FnMut() -> Result<Option<T>, FsError>) -> Result<T, BusError> {
         let started = Instant::now();
         let mut pause = Duration::from_micros(50);
         loop {
-            if let Some(lock) = dir.try_lock(name).map_err(|error| self.files(error))? {
-                return Ok(lock);
+            if let Some(outcome) = attempt().map_err(|error| self.files(error))? {
+                return Ok(outcome);
             }
             if started.elapsed() >= PATIENCE {
                 return Err(BusError::Busy { mailbox: self.address.clone(), waited: PATIENCE });
@@ -227,6 +232,9 @@ impl Mailbox {
                 }
             }
         }
+        if begun.has_to_close {
+            *writer = None;
+        }
         if begun.segment {
             self.sweep();
         }
@@ -271,22 +279,7 @@ impl Mailbox {
             sought.insert(id, looked.map_err(|error| self.files(error))?);
         }
         let held = self.hold(&dir)?;
-        let current = match writer.take() {
-            Some(current) if current.is_current(&dir).map_err(|error| self.files(error))? => current,
-            stale => {
-                let used = self.used.load(Ordering::Relaxed);
-                let opened =
-                    Writer::open(&dir, used, || self.sync_parents()).map_err(|error| self.files(error))?;
-                begun.segment = stale.is_none() && opened.has_older;
-                opened
-            }
-        };
-        let current = if current.is_full() {
-            begun.segment = true;
-            current.rotate(&dir).map_err(|error| self.files(error))?
-        } else {
-            current
-        };
+        let current = self.end(&dir, writer.take(), begun)?;
         let current = writer.insert(current);
         let (mut last, mut sent_at, mut goes_back) = (current.last, current.sent_at, false);
         let mut bytes = current.repair.to_vec();
@@ -323,8 +316,46 @@ impl Mailbox {
             self.used.fetch_max(last, Ordering::Relaxed);
             self.news.send_replace(last);
         }
+        if let Err(error) = current.file.unlock() {
+            tracing::debug!(%error, "a lock is freed by closing its file");
+            begun.has_to_close = true;
+        }
         self.let_go(held);
         Ok(())
+    }
+
+    /// The end of the mailbox, with room for a record, and locked: the lock of the mailbox, whose
+    /// file somebody may have removed, is not relied on alone.
+    fn end(
+        &self,
+        dir: &PrivateDir,
+        mut known: Option<Writer>,
+        begun: &mut Begun,
+    ) -> Result<Writer, BusError> {
+        let files = |error| self.files(error);
+        let (until, is_first) = (Instant::now() + PATIENCE, known.is_none());
+        while Instant::now() < until {
+            let is_new = known.is_none();
+            let current = match known.take() {
+                Some(current) => current,
+                None => {
+                    let used = self.used.load(Ordering::Relaxed);
+                    let opened = Writer::open(dir, used, || self.sync_parents()).map_err(files)?;
+                    begun.segment |= is_first && opened.has_older;
+                    opened
+                }
+            };
+            self.patiently(|| Ok(current.file.try_lock()?.then_some(())))?;
+            if !current.is_current(dir).map_err(files)? || (is_new && !current.is_last(dir).map_err(files)?) {
+                continue;
+            }
+            if !current.is_full() {
+                return Ok(current);
+            }
+            begun.segment = true;
+            known = Some(current.rotate(dir).map_err(files)?);
+        }
+        Err(BusError::Busy { mailbox: self.address.clone(), waited: PATIENCE })
     }
 
     /// The message `id`, where it was found or came while the lock was waited for.
@@ -375,6 +406,8 @@ impl Mailbox {
 struct Begun {
     /// A new segment, or the work on a mailbox of several.
     segment: bool,
+    /// A lock that only the end of its file frees.
+    has_to_close: bool,
 }
 
 /// A message that is tried again in the batch in which it is.

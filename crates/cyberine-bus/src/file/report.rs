@@ -60,7 +60,7 @@ pub(crate) fn list(home: &Path, limit: usize) -> Result<Mailboxes, FsError> {
         }
         match found.and_then(|dir| address(kind, &dir)) {
             Ok(address) => mailboxes.addresses.extend(address),
-            Err(error) => mailboxes.unusable.push(Unusable { path, problem: error.to_string() }),
+            Err(error) => mailboxes.unusable.push(Unusable { path, problem: words(&error) }),
         }
         true
     })?;
@@ -75,7 +75,7 @@ pub(crate) fn check(home: &Path) -> Result<Vec<MailboxReport>, FsError> {
     each(home, |kind, path, found| {
         let mut report = MailboxReport::new(path);
         if let Err(error) = found.and_then(|dir| look(kind, &dir, &mut report)) {
-            report.problem = Some(error.to_string());
+            report.problem = Some(words(&error));
         }
         reports.push(report);
         true
@@ -119,6 +119,12 @@ fn each(
         }
     }
     Ok(())
+}
+
+/// An error and its causes.
+fn words(error: &FsError) -> String {
+    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// Whose mailbox it is: by its name, or where that is a digest, by its first message.

@@ -14,7 +14,7 @@ pub(crate) const SEGMENT_BYTES: u64 = 1 << 20;
 pub(crate) const SEGMENT_RECORDS: u64 = 4096;
 
 /// The last segment of a mailbox, open, and what its next record needs to know. Only whoever
-/// holds the mailbox's lock may rely on it, and only after [`Writer::is_current`].
+/// holds the mailbox's lock and the file's may rely on it, and only after [`Writer::is_current`].
 pub(crate) struct Writer {
     pub(crate) file: OpenFile,
     name: String,
@@ -77,6 +77,11 @@ impl Writer {
     /// under one name: opening it anew tells what is wrong where it is not.
     pub(crate) fn is_current(&self, dir: &PrivateDir) -> Result<bool, FsError> {
         Ok(!self.status.is_linked && dir.status(&self.name)? == Some(self.status))
+    }
+
+    /// Whether no segment follows it.
+    pub(crate) fn is_last(&self, dir: &PrivateDir) -> Result<bool, FsError> {
+        Ok(read::segments(dir)?.last() == Some(&self.first))
     }
 
     /// Puts `bytes`, which hold records up to `last`, at the end.

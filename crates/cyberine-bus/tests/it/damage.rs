@@ -328,3 +328,35 @@ fn a_file_with_a_second_name_takes_no_more_mail_from_whoever_has_it_open() {
         assert_eq!(seqs(&read(&bus, 0).await), [1, 2, 3]);
     });
 }
+
+#[test]
+fn a_lock_whose_file_is_removed_again_and_again_still_keeps_writers_apart() {
+    const WRITERS: u64 = 4;
+    const EACH: u64 = 400;
+    let place = Place::new();
+    block_on(send(&place.bus(), "first"));
+    let left = std::sync::atomic::AtomicU64::new(WRITERS);
+    let order = std::sync::atomic::Ordering::SeqCst;
+    std::thread::scope(|scope| {
+        for _ in 0..WRITERS {
+            scope.spawn(|| {
+                block_on(async {
+                    let bus = place.bus();
+                    for _ in 0..EACH {
+                        bus.publish(note(&"x".repeat(3_000)), Durability::Fast).await.unwrap();
+                    }
+                });
+                left.fetch_sub(1, order);
+            });
+        }
+        while left.load(order) > 0 {
+            // Not there yet, as often as not.
+            let _ = std::fs::remove_file(place.mailbox().join("lock"));
+        }
+    });
+    block_on(async {
+        let page = read(&place.bus(), 0).await;
+        assert_eq!(seqs(&page), (1..=WRITERS * EACH + 1).collect::<Vec<_>>());
+        assert_eq!(place.bus().check().await.unwrap()[0].bad_lines, 0);
+    });
+}

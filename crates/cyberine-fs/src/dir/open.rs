@@ -1,6 +1,6 @@
 //! Files of a private directory that stay open: logs that are appended to and read at offsets.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -87,6 +87,29 @@ impl OpenFile {
             take_back(&self.file, length, bytes);
             FsError::of("append to", &self.path, error)
         })
+    }
+
+    /// Takes the exclusive advisory lock on the file itself; `false` where someone holds it. It is
+    /// held until [`OpenFile::unlock`] or the end of this.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::NoLocks`] on a file system without locks.
+    pub fn try_lock(&self) -> Result<bool, FsError> {
+        match self.file.try_lock() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(FsError::of_lock(self.path.clone(), error)),
+        }
+    }
+
+    /// Frees the lock on the file.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the system refuses; the lock is then freed by closing.
+    pub fn unlock(&self) -> Result<(), FsError> {
+        self.file.unlock().map_err(|error| FsError::of_lock(self.path.clone(), error))
     }
 
     /// Waits until what was written has reached the disk.
