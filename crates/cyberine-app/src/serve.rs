@@ -13,7 +13,7 @@ use cyberine_operator::{
 };
 use cyberine_presence::{Announcement, Announcing, RecordAddr};
 use cyberine_run_store::{SqliteRunStore, Tick, TickReader};
-use cyberine_server::{Gate, SealKey, Server, StdioGuard};
+use cyberine_server::{Gate, SHORTEST_MASKED, SealKey, Server, StdioGuard};
 use cyberine_types::{Principal, RunId, Secret};
 use futures_util::future::BoxFuture;
 use tokio::sync::OnceCell;
@@ -92,7 +92,14 @@ fn serve(stdio: StdioGuard, options: &ServeOptions, environment: Arc<Environment
 fn gate(environment: &Environment) -> Result<Option<Secret>, Problem> {
     match environment.raw(TOKEN_VARIABLE).map(|value| value.to_str()) {
         None => Ok(None),
-        Some(Some(token)) if !token.is_empty() => Ok(Some(Secret::new(token))),
+        Some(Some(token)) if !token.is_empty() => {
+            if token.len() < SHORTEST_MASKED {
+                tracing::warn!(
+                    "`{TOKEN_VARIABLE}` has less than {SHORTEST_MASKED} bytes: such a token can be guessed, and is not taken out of texts; set a longer one"
+                );
+            }
+            Ok(Some(Secret::new(token)))
+        }
         Some(_) => Err(Problem::new(
             Exit::Configuration,
             format!(
@@ -324,6 +331,8 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use cyberine_bus::MAX_TEXT_BYTES;
+
     use super::*;
 
     #[test]
@@ -337,6 +346,34 @@ mod tests {
         let refused = gate(Some("")).unwrap_err();
         assert_eq!(refused.exit, Exit::Configuration);
         assert!(refused.message.contains("unset it"), "{refused}");
+    }
+
+    /// What is logged while the gate is made of a token.
+    fn logged(token: &str) -> String {
+        let (reader, writer) = std::io::pipe().unwrap();
+        let log = tracing_subscriber::fmt().with_writer(Mutex::new(writer)).finish();
+        tracing::subscriber::with_default(log, || {
+            gate(&Environment::of([], "/").with(TOKEN_VARIABLE, token)).unwrap();
+        });
+        std::io::read_to_string(reader).unwrap()
+    }
+
+    #[test]
+    fn a_token_that_is_too_short_to_be_masked_is_warned_of_once_and_not_shown() {
+        assert_eq!(logged("hunter22"), "");
+        let log = logged("hunter2");
+        assert_eq!(log.lines().count(), 1, "{log}");
+        assert!(
+            log.contains("WARN") && log.contains("set a longer one") && !log.contains("hunter2"),
+            "{log}"
+        );
+    }
+
+    #[test]
+    fn the_longest_text_of_a_message_fits_a_line_however_it_is_escaped() {
+        let escaped = MAX_TEXT_BYTES * r"\u0001".len();
+        let line = cyberine_protocol::strict::FRAME_LIMIT;
+        assert!(line >= escaped + 1024 * 1024, "there is room for the rest of the call");
     }
 
     #[test]

@@ -17,6 +17,11 @@ use crate::toolset::{Call, CallError, InputRequest, Outcome, Tool, ToolResult, T
 
 mod scrub;
 
+/// The length in bytes from which a token is kept out of everything but its own argument. A shorter
+/// one occurs in texts that have nothing to do with it: taken out of them it would spoil them, and the
+/// gaps would show what it is.
+pub const SHORTEST_MASKED: usize = 8;
+
 /// The argument that carries the token.
 const ARGUMENT: &str = "authToken";
 
@@ -32,7 +37,7 @@ const TOKEN_ARGUMENT: ExtraArgument = ExtraArgument {
 /// configured, so that a token can reach no record by way of an argument. The token opens the
 /// gate and says nothing of who the caller is.
 ///
-/// A token of at least eight bytes has its place there and nowhere else: a call that carries it in
+/// A token of at least [`SHORTEST_MASKED`] bytes has its place there and nowhere else: a call that carries it in
 /// another argument is refused, whatever it is written into, and so is a URI that has it in its path;
 /// a client whose name or version carries it is nobody (`[secret]`) to the inner set; and it is taken
 /// out of everything the gate lets out. A shorter token could not be told from ordinary text.

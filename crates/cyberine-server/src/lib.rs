@@ -70,7 +70,7 @@ mod stdio;
 mod toolset;
 
 pub use background::Background;
-pub use gate::Gate;
+pub use gate::{Gate, SHORTEST_MASKED};
 pub use object_schema::{ExtraArgument, ObjectSchema};
 pub use progress::{OutlivesReply, Progress, ProgressSink, ProgressUpdate};
 pub use resource_set::{

@@ -7,13 +7,9 @@ use cyberine_types::{ClientInfo, Secret};
 use memchr::memmem::Finder;
 use serde_json::Value;
 
-use super::percent_decoded;
+use super::{SHORTEST_MASKED, percent_decoded};
 
 mod escapes;
-
-/// A shorter token occurs in texts that have nothing to do with it: taken out of them it would
-/// spoil them, and the gaps would show what it is.
-const SHORTEST: usize = 8;
 
 /// What stands in the place of the token.
 const MASK: &str = "[secret]";
@@ -41,7 +37,7 @@ impl Form {
 
 impl Scrub {
     pub(super) fn new(token: Option<&Secret>) -> Self {
-        let Some(token) = token.map(Secret::expose).filter(|token| token.len() >= SHORTEST) else {
+        let Some(token) = token.map(Secret::expose).filter(|token| token.len() >= SHORTEST_MASKED) else {
             return Self { forms: Vec::new() };
         };
         let quoted = Value::String(token.to_owned()).to_string();
