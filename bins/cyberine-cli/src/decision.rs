@@ -6,13 +6,13 @@ use cyberine_types::{RunId, Timestamp};
 use crate::message::moment;
 use crate::plain::{cut, escaped};
 
-/// `approved by human alice at 2026-01-31 09:00:00Z ("looks right")`.
+/// `approved by human alice at 2026-01-31 09:00:00Z ("looks right")`; a client is `mcp name@version`.
 pub(crate) fn told(decision: &OperatorDecision) -> String {
     let comment = decision.comment.as_deref().map(|text| format!(" (\"{}\")", cut(&escaped(text), 160)));
     format!(
         "{} by {} at {}{}",
         past(decision.decision),
-        cut(&escaped(&decision.decided_by), 80),
+        cut(&escaped(&decision.decider()), 80),
         moment(decision.decided_at),
         comment.unwrap_or_default()
     )

@@ -17,7 +17,7 @@ pub(crate) async fn cancel(
 ) -> Result<ToolResult, String> {
     let id = arguments.run;
     let run = services.load(id).await?.ok_or_else(|| no_such_run(id))?;
-    if !services.project.owns(&run.cwd) {
+    if !services.owns(id).await? {
         return Err(format!(
             "run `{id}` belongs to another project; cancel it from there, or with `cyberine cancel {id}`"
         ));

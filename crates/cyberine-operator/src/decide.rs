@@ -1,6 +1,7 @@
 //! `approve_run` and `reject_run`: what somebody decided on a run of this project.
 
-use cyberine_run_store::{Choice, DecideOutcome};
+use cyberine_orchestrator::Effect;
+use cyberine_run_store::{Choice, DecideOutcome, OperatorDecision};
 use cyberine_server::ToolResult;
 use serde_json::json;
 
@@ -20,8 +21,8 @@ pub(crate) async fn decide(
     by: String,
 ) -> Result<ToolResult, String> {
     let id = arguments.run;
-    let run = services.look(id).await?.ok_or_else(|| no_such_run(id))?;
-    if !services.project.owns(&run.cwd) {
+    services.look(id).await?.ok_or_else(|| no_such_run(id))?;
+    if !services.owns(id).await? {
         return Err(format!(
             "run `{id}` belongs to another project; decide on it from there, or with `cyberine {} {id}`",
             choice.name()
@@ -30,14 +31,14 @@ pub(crate) async fn decide(
     let step = arguments.step.clone();
     let outcome = services.store.decide(id, arguments.wish(choice, by)).await;
     match outcome.map_err(|error| format!("{error}. {}", error.advice()))? {
-        DecideOutcome::Recorded(decision) => Ok(ToolResult::ok(json!(decision))),
+        DecideOutcome::Recorded(decision) => Ok(answer(services, &decision).await),
         DecideOutcome::Standing(standing) if standing.decision == choice => {
-            Ok(ToolResult::ok(json!(standing)))
+            Ok(answer(services, &standing).await)
         }
         DecideOutcome::Standing(standing) => {
-            let what = standing.step_id.map_or_else(
+            let what = standing.step_id.as_deref().map_or_else(
                 || format!("run `{id}`"),
-                |step| format!("step `{}` of run `{id}`", cut(&step, 100)),
+                |step| format!("step `{}` of run `{id}`", cut(step, 100)),
             );
             let choice = match standing.decision {
                 Choice::Approve => "approved",
@@ -45,7 +46,8 @@ pub(crate) async fn decide(
             };
             Err(format!(
                 "{what} was {choice} by {} at {}, and the first decision stands",
-                standing.decided_by, standing.decided_at
+                standing.decider(),
+                standing.decided_at
             ))
         }
         DecideOutcome::UnknownStep { known } => {
@@ -57,4 +59,18 @@ pub(crate) async fn decide(
         }
         DecideOutcome::NotFound => Err(no_such_run(id)),
     }
+}
+
+/// The decision, and what it did to its run when it was recorded.
+async fn answer(services: &Services, decision: &OperatorDecision) -> ToolResult {
+    let mut shown = json!(decision);
+    match services.store.events(decision.run_id, 0).await.map(|log| Effect::of(decision, &log)) {
+        Ok(Ok(effect)) => {
+            shown["effect"] = json!(effect.name());
+            shown["detail"] = json!(effect.to_string());
+        }
+        Ok(Err(error)) => tracing::warn!(run = %decision.run_id, %error, "a decision's effect is not known"),
+        Err(error) => tracing::warn!(run = %decision.run_id, %error, "a decision's effect is not known"),
+    }
+    ToolResult::ok(shown)
 }

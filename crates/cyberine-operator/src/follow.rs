@@ -84,8 +84,13 @@ impl Story {
                 self.suspended = false;
                 format!("goes on: {by}")
             }
+            RunEvent::Approved { by } => format!("goes on without waiting: {by}"),
+            RunEvent::Rejected { by } => {
+                self.suspended = false;
+                format!("rejected by {by}, and ends")
+            }
             RunEvent::Decided { decision } => {
-                format!("{}: {} by {}", decision.decision.name(), subject(decision), decision.decided_by)
+                format!("{}: {} by {}", decision.decision.name(), subject(decision), decision.decider())
             }
             RunEvent::Settled { state, detail, .. } => {
                 self.settled = true;

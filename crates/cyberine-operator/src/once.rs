@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use cyberine_bus::{Address, ReadRequest};
-use cyberine_run_store::{Begun, IdempotencyKey};
+use cyberine_run_store::{Begun, IdempotencyKey, ProjectId};
 use cyberine_server::ToolResult;
 use cyberine_types::{Caller, MessageId, RunId};
 use serde_json::{Map, Value};
@@ -72,7 +72,8 @@ impl<'a> Once<'a> {
         };
         let fresh = Draft { ends: ends(services, mailboxes).await, shared: true, ..fresh };
         let principal = &caller.principal;
-        let scope = format!("{}/{}\n{}", principal.tenant, principal.name, services.project.name());
+        let ProjectId { device, inode } = services.project.id();
+        let scope = format!("{}/{}\n{device}:{inode}", principal.tenant, principal.name);
         let key = IdempotencyKey { scope, key, fingerprint };
         let begun = services.keys.begin(key.clone(), fresh.to_string()).await;
         let draft = match begun.map_err(|error| format!("{error}. {}", error.advice()))? {
@@ -82,6 +83,21 @@ impl<'a> Once<'a> {
             Begun::Conflict => return Err(conflict()),
         };
         Ok(Turn::Work(Self { services, key: Some(key), draft }))
+    }
+
+    /// Names the work anew, after what it is named by has come to nothing. Some other call may have
+    /// done so already, and may be done: then there is the first result.
+    pub(crate) async fn anew(&mut self) -> Result<Option<ToolResult>, String> {
+        let Some(key) = &self.key else { return Ok(None) };
+        let next = Draft { name: RunId::random().to_string(), ends: BTreeMap::new(), shared: true };
+        let begun = self.services.keys.redraft(key.clone(), self.draft.to_string(), next.to_string()).await;
+        match begun.map_err(|error| format!("{error}. {}", error.advice()))? {
+            Begun::Fresh => self.draft = next,
+            Begun::Unfinished { draft } => self.draft = Draft::of_another(&draft),
+            Begun::Finished(first) => return Ok(Some(ToolResult::ok(first))),
+            Begun::Conflict => return Err(conflict()),
+        }
+        Ok(None)
     }
 
     /// Keeps the result of work that succeeded, and returns the one that stands.

@@ -1,5 +1,6 @@
 //! `orchestrate`: starts a run and says how to follow and stop it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use cyberine_orchestrator::{Plan, labelled};
@@ -13,15 +14,13 @@ use crate::arguments::Orchestrate;
 use crate::bounded::cut;
 use crate::catalog::{CANCEL_RUN, INSPECT_RUN};
 use crate::follow::Follower;
-use crate::once::Draft;
+use crate::once::{Draft, Once};
 use crate::services::{LazyServices, Services, Started};
 
 /// How many providers are named in the reply.
 const NAMED: usize = 12;
 /// How long a reply may take to leave: who takes the request back before that may not see it.
 const LEAVING: Duration = Duration::from_millis(250);
-/// The reason of a run whose runner could not be started.
-const LAUNCH: &str = "launch";
 /// How many characters a note may have.
 const NOTE: usize = 600;
 
@@ -40,29 +39,37 @@ pub(crate) async fn orchestrate(
     lazy: &LazyServices,
     arguments: Orchestrate,
     asked: Asked,
-    draft: &Draft,
+    once: &mut Once<'_>,
 ) -> Result<ToolResult, String> {
     let services = lazy.get().await?;
-    let run = draft.run()?;
-    if let Some(earlier) = earlier(services, run, draft).await? {
-        asked.follow(lazy, run);
-        return again(&earlier);
+    while let Some(earlier) = earlier(services, &once.draft).await? {
+        if !came_to_nothing(&earlier) {
+            asked.follow(lazy, earlier.run_id);
+            return again(&earlier);
+        }
+        if let Some(first) = once.anew().await? {
+            return Ok(first);
+        }
     }
-    let Started { run, note } =
-        match services.dispatcher.dispatch(run, arguments.prompt, asked.by.clone()).await {
-            Ok(started) => started,
-            // Another call of the same key may have been faster.
-            Err(error) => match earlier(services, run, draft).await? {
-                Some(earlier) if earlier.reason.as_deref() != Some(LAUNCH) => {
-                    asked.follow(lazy, run);
-                    return again(&earlier);
-                }
-                _ => return Err(error),
-            },
-        };
+    let run = once.draft.run()?;
+    let Started { run, note } = match dispatch(services, run, arguments.prompt, &asked, &once.draft).await {
+        Ok(started) => started,
+        // Another call of the same key may have been faster.
+        Err(error) => match earlier(services, &once.draft).await? {
+            Some(earlier) if !came_to_nothing(&earlier) => {
+                asked.follow(lazy, run);
+                return again(&earlier);
+            }
+            _ => return Err(error),
+        },
+    };
+    asked.follow(lazy, run);
+    if once.draft.shared {
+        let admitted = services.load(run).await.ok().flatten();
+        return Ok(ToolResult::ok(envelope(run, admitted.as_ref(), note.as_deref())));
+    }
     // Where the client takes the request back while the reply is written, it never learns the id.
     let unanswered = services.supervisor.unanswered(run, asked.by.clone());
-    asked.follow(lazy, run);
     // The run is durable: whatever fails from here on must not look like a refusal.
     let admitted = services.load(run).await.ok().flatten();
     let reply = ToolResult::ok(envelope(run, admitted.as_ref(), note.as_deref()));
@@ -87,24 +94,45 @@ impl Asked {
     }
 }
 
-/// The run of an earlier call with the same key.
-async fn earlier(services: &Services, run: RunId, draft: &Draft) -> Result<Option<Run>, String> {
-    if draft.shared { services.load(run).await } else { Ok(None) }
+/// Starts the run. A request that carries a key is not taken back by being dropped: the key is how
+/// its client, or another call of the same key, comes back to the run.
+async fn dispatch(
+    services: &Services,
+    run: RunId,
+    prompt: String,
+    asked: &Asked,
+    draft: &Draft,
+) -> Result<Started, String> {
+    let (dispatcher, by) = (Arc::clone(&services.dispatcher), asked.by.clone());
+    let dispatching = async move { dispatcher.dispatch(run, prompt, by).await };
+    if !draft.shared {
+        return dispatching.await;
+    }
+    let stopped = |error| format!("the run could not be started: {error}. Try again with the same key.");
+    tokio::spawn(dispatching).await.map_err(stopped)?
+}
+
+/// The run of an earlier call with the same key, after a look whether its runner is still alive.
+async fn earlier(services: &Services, draft: &Draft) -> Result<Option<Run>, String> {
+    if draft.shared { services.look(draft.run()?).await } else { Ok(None) }
+}
+
+/// Whether the run failed before anybody was asked: nothing was done, and nothing was paid for.
+fn came_to_nothing(run: &Run) -> bool {
+    run.state == RunState::Error && run.steps.iter().all(|step| step.candidates.is_empty())
 }
 
 /// What the caller of a repeated call gets. A run that was cancelled before anybody heard of it is
 /// told as what it is.
 fn again(earlier: &Run) -> Result<ToolResult, String> {
     let id = earlier.run_id;
-    let refused = |what: &str| {
+    if earlier.state == RunState::Cancelled {
         let detail = cut(&earlier.detail, NOTE);
-        Err(format!("run `{id}` of this `idempotencyKey` {what}: {detail}. Try again with another key."))
-    };
-    match earlier.reason.as_deref() {
-        Some(LAUNCH) => refused("was not started"),
-        _ if earlier.state == RunState::Cancelled => refused("was cancelled"),
-        _ => Ok(ToolResult::ok(envelope(id, Some(earlier), None))),
+        return Err(format!(
+            "run `{id}` of this `idempotencyKey` was cancelled: {detail}. Try again with another key."
+        ));
     }
+    Ok(ToolResult::ok(envelope(id, Some(earlier), None)))
 }
 
 async fn tell_to_the_end(services: &Services, run: RunId, progress: Progress) {

@@ -4,23 +4,18 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// Tells whether a run belongs to the project this server works for.
-pub trait Project: Send + Sync {
-    /// Whether `cwd`, the directory a run was admitted for, is this project's.
-    fn owns(&self, cwd: &str) -> bool;
+use cyberine_run_store::ProjectId;
 
-    /// What the project is called within its home, also after a restart.
-    fn name(&self) -> &str;
+/// The project this server works for. A run that was admitted for the same one is its own.
+pub trait Project: Send + Sync {
+    /// What the project is, also after a restart.
+    fn id(&self) -> ProjectId;
 }
 
 /// A project that is a directory. It is recognised by what it is (device and inode), never by its
 /// path: a path can be spelled in many ways and can come to name another directory.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DirectoryProject {
-    path: String,
-    device: u64,
-    inode: u64,
-}
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DirectoryProject(ProjectId);
 
 impl DirectoryProject {
     /// The project in the directory `path`.
@@ -32,17 +27,13 @@ impl DirectoryProject {
         if !metadata.is_dir() {
             return Err(io::Error::new(io::ErrorKind::NotADirectory, "the project is not a directory"));
         }
-        Ok(Self { path: path.to_string_lossy().into_owned(), device: metadata.dev(), inode: metadata.ino() })
+        Ok(Self(ProjectId { device: metadata.dev(), inode: metadata.ino() }))
     }
 }
 
 impl Project for DirectoryProject {
-    fn owns(&self, cwd: &str) -> bool {
-        Self::open(Path::new(cwd)).is_ok_and(|other| (other.device, other.inode) == (self.device, self.inode))
-    }
-
-    fn name(&self) -> &str {
-        &self.path
+    fn id(&self) -> ProjectId {
+        self.0
     }
 }
 
@@ -58,15 +49,11 @@ mod tests {
         std::fs::create_dir(&ours).unwrap();
         std::fs::create_dir(&theirs).unwrap();
         std::os::unix::fs::symlink(&ours, &link).unwrap();
-        let project = DirectoryProject::open(&ours).unwrap();
-        let owns = |path: &Path| project.owns(path.to_str().unwrap());
-        assert!(owns(&ours) && owns(&theirs.join("../ours")));
-        assert!(!owns(&theirs) && !owns(&link) && !owns(&home.path().join("gone")));
-
-        // Another directory in its place is another project.
-        std::fs::remove_dir(&ours).unwrap();
-        std::os::unix::fs::symlink(&theirs, &ours).unwrap();
-        assert!(!owns(&ours));
+        let id = |path: &Path| DirectoryProject::open(path).unwrap().id();
+        let project = id(&ours);
+        assert_eq!(id(&theirs.join("../ours")), project);
+        assert_ne!(id(&theirs), project);
         assert!(DirectoryProject::open(&link).is_err());
+        assert!(DirectoryProject::open(&home.path().join("gone")).is_err());
     }
 }

@@ -23,6 +23,7 @@
 mod config;
 mod consensus;
 mod control;
+mod effect;
 mod engine;
 mod in_process;
 mod label;
@@ -41,6 +42,7 @@ mod turn;
 pub use config::{Approval, JudgeKind, OrchestrateConfig};
 pub use consensus::{Answer, CONSENSUS, consensus};
 pub use control::{Control, ControlSource, NoControls};
+pub use effect::Effect;
 pub use engine::{Engine, EngineError};
 pub use in_process::InProcessLauncher;
 pub use label::{SCRIPTED_LABEL, is_scripted, labelled};

@@ -30,8 +30,11 @@ enum Stand {
 #[derive(Debug)]
 enum Phase {
     Asking,
-    /// Suspended until somebody decides or the gate's time is over.
-    Waiting(Gate),
+    /// At the gate, until somebody decides or its time is over.
+    Waiting {
+        gate: Gate,
+        suspended: bool,
+    },
     Judging {
         next_judge: usize,
         model: Option<Box<LlmJudge>>,
@@ -51,8 +54,8 @@ pub(crate) struct Machine {
     stands: Vec<Stand>,
     phase: Phase,
     verdicts: Vec<(VerdictOutcome, Option<String>)>,
-    /// The first decision on the run or its step.
-    decision: Option<Decision>,
+    /// The first approval of the run or its step, as long as nobody has rejected it.
+    approval: Option<Decision>,
     /// What the judges are shown beside the answers.
     guidance: Vec<Guidance>,
     /// The messages that were taken in.
@@ -71,7 +74,7 @@ impl Machine {
             stands,
             phase: Phase::Asking,
             verdicts: Vec::new(),
-            decision: None,
+            approval: None,
             guidance,
             steered,
             overflowed: false,
@@ -111,6 +114,7 @@ impl Machine {
             }
             Input::CancelRequested { by, reason } => self.cancelled(&by, reason.as_deref(), &mut effects),
             Input::Decided(decision) => self.decided(decision, &mut effects),
+            Input::Closed(decision) => self.closed(&decision, &mut effects),
             Input::Expired => self.expired(&mut effects),
             Input::Steered(word) => self.steered(word, &mut effects),
         }
@@ -149,7 +153,7 @@ impl Machine {
                     self.all_finished(effects);
                 }
             }
-            Phase::Ending { .. } | Phase::Waiting(_) | Phase::Judging { .. } | Phase::Over => {}
+            Phase::Ending { .. } | Phase::Waiting { .. } | Phase::Judging { .. } | Phase::Over => {}
         }
     }
 
@@ -201,11 +205,9 @@ impl Machine {
 
     /// Stops everything and settles once nothing runs. Only the first request counts.
     fn cancelled(&mut self, by: &str, reason: Option<&str>, effects: &mut Effects) {
-        let judge = match &mut self.phase {
-            Phase::Ending { .. } | Phase::Over => return,
-            Phase::Judging { model, .. } => model.take(),
-            Phase::Asking | Phase::Waiting(_) => None,
-        };
+        if matches!(self.phase, Phase::Ending { .. } | Phase::Over) {
+            return;
+        }
         let answered = self.answers().len();
         let why = reason.map(|reason| format!(" ({})", preview(reason, 200))).unwrap_or_default();
         let detail = format!(
@@ -213,6 +215,15 @@ impl Machine {
             preview(by, 120),
             self.stands.len()
         );
+        self.end(detail, effects);
+    }
+
+    /// Kills what runs, and settles as cancelled once all of it is over.
+    fn end(&mut self, detail: String, effects: &mut Effects) {
+        let judge = match &mut self.phase {
+            Phase::Judging { model, .. } => model.take(),
+            Phase::Asking | Phase::Waiting { .. } | Phase::Ending { .. } | Phase::Over => None,
+        };
         effects.actions.push(Action::KillTurns);
         let settlement = Settlement { state: RunState::Cancelled, detail, reason: None };
         self.phase = Phase::Ending { settlement, judge };

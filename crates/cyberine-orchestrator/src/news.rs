@@ -20,6 +20,7 @@ pub(crate) fn line(event: &RunEvent) -> Option<String> {
             format!("suspended: waits until {expires_at} for an approval, then: {}", on_expiry.name())
         }
         RunEvent::Resumed { by } => format!("resumed by {}", preview(by, 120)),
+        RunEvent::Approved { by } => format!("approved by {}, and not suspended", preview(by, 120)),
         RunEvent::Judged { verdict, .. } => match &verdict.winner {
             Some(winner) => format!("judged by {}: {winner} wins", verdict.kind),
             None => format!("judged by {}: {}", verdict.kind, without_winner(verdict.outcome)),

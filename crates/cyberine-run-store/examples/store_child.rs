@@ -11,8 +11,8 @@ use std::io::Read as _;
 use std::sync::Arc;
 
 use cyberine_run_store::{
-    Begun, Choice, Claim, DecideOutcome, Idempotency as _, IdempotencyKey, NewRun, ProcessCount, Reserve,
-    RunEvent, RunState, RunStore as _, SqliteRunStore, StoreError, Wish,
+    Begun, Choice, Claim, DecideOutcome, DeciderKind, Idempotency as _, IdempotencyKey, NewRun, ProcessCount,
+    Reserve, RunEvent, RunState, RunStore as _, SqliteRunStore, StoreError, Wish,
 };
 use cyberine_types::{Billing, CostBasis, ManualClock, RunId, Timestamp, Usage, Usd};
 
@@ -146,7 +146,7 @@ impl Child {
 
     async fn decide(&self, id: RunId, step: Option<&str>, choice: Choice) -> Result<(), StoreError> {
         let by = format!("child@{}", std::process::id());
-        let wish = Wish { choice, step: step.map(str::to_owned), comment: None, by };
+        let wish = Wish { choice, step: step.map(str::to_owned), comment: None, by, kind: DeciderKind::Mcp };
         match self.store.decide(id, wish).await? {
             DecideOutcome::Recorded(decision) => {
                 say(&format!("decided {id} {} {}", step.unwrap_or("-"), decision.decision.name()));

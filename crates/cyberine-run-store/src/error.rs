@@ -33,6 +33,16 @@ pub enum StoreError {
         /// Why it does not hold.
         detail: String,
     },
+    /// The run's log has gone on since it was looked at.
+    #[error("the log of run `{run}` has gone on: its last event is {last}, and {seen} was expected")]
+    Moved {
+        /// The run.
+        run: RunId,
+        /// Its last event.
+        last: u64,
+        /// What the caller took for it.
+        seen: u64,
+    },
     /// There is no run of that id.
     #[error("there is no run `{run}`")]
     NotFound {
@@ -197,6 +207,7 @@ impl StoreError {
         match self {
             Self::CapReached { .. }
             | Self::Fenced { .. }
+            | Self::Moved { .. }
             | Self::AlreadyAdmitted { .. }
             | Self::KeyNotOpen { .. }
             | Self::TooLarge { .. }
@@ -222,6 +233,7 @@ impl StoreError {
         match self {
             Self::CapReached { .. } => "cap_reached",
             Self::Fenced { .. } => "fenced",
+            Self::Moved { .. } => "run_moved",
             Self::NotFound { .. } => "run_not_found",
             Self::AlreadyAdmitted { .. } => "run_exists",
             Self::KeyNotOpen { .. } => "key_not_open",
@@ -254,6 +266,7 @@ impl StoreError {
                 "Wait for running runs to settle or for the next UTC day, or raise `[budget] daily_usd`."
             }
             Self::Fenced { .. } => "Stop this runner: the run belongs to another one, or is over.",
+            Self::Moved { .. } => "Read the run's events again, and decide anew.",
             Self::NotFound { .. } => "Look the run up with `query_runs` or `cyberine runs`.",
             Self::AlreadyAdmitted { .. } => "Look at the run that has the id, or draw another one.",
             Self::KeyNotOpen { .. } => "Open the key first; one is known for 30 days.",

@@ -160,6 +160,16 @@ pub enum RunEvent {
         /// Who decided, or `expiry`.
         by: String,
     },
+    /// The run came to where it needs an approval, had one already and goes on without waiting.
+    Approved {
+        /// Who decided.
+        by: String,
+    },
+    /// The run ends after a decision, or the want of one: it waits no more and does not go on.
+    Rejected {
+        /// Who decided, or `expiry`.
+        by: String,
+    },
     /// Somebody decided on the run, or on one of its steps. The one event that may follow
     /// `Settled`: it changes what is known of the run, and not how it stands.
     Decided {
@@ -205,6 +215,17 @@ impl Choice {
     }
 }
 
+/// What kind of decider it was, as the process that recorded the decision knows itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeciderKind {
+    /// A person at the command line.
+    Human,
+    /// A client of a server. What does not say who it was counts as one.
+    #[default]
+    Mcp,
+}
+
 /// A decision on a run or on one of its steps. There is one per target: the first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -221,8 +242,22 @@ pub struct OperatorDecision {
     pub comment: Option<String>,
     /// Who, as they call themselves: `name@version`, `human u`. Attribution, never authority.
     pub decided_by: String,
+    /// What they are. No client can say it of itself.
+    #[serde(default)]
+    pub decider_kind: DeciderKind,
     /// When.
     pub decided_at: Timestamp,
+}
+
+impl OperatorDecision {
+    /// Who decided, so that no client passes for a person: `human u`, `mcp name@version`.
+    #[must_use]
+    pub fn decider(&self) -> String {
+        match self.decider_kind {
+            DeciderKind::Human => self.decided_by.clone(),
+            DeciderKind::Mcp => format!("mcp {}", self.decided_by),
+        }
+    }
 }
 
 /// How a run stands.

@@ -1,10 +1,10 @@
 //! The fold: events in, a [`Run`] out. Pure, and the only place that says what an event means.
 
-use cyberine_types::{RunId, Usage, is_blank};
+use cyberine_types::{RunId, Timestamp, Usage, is_blank};
 
 use crate::charge::{bounded, bounded_use, total};
-use crate::event::{Event, RunEvent, RunState, Verdict, VerdictOutcome};
-use crate::run::{Awaiting, Candidate, CandidateError, JudgeCall, Run, Steer, Step};
+use crate::event::{Choice, Event, RunEvent, RunState, Verdict, VerdictOutcome};
+use crate::run::{Awaiting, Candidate, CandidateError, GateOutcome, JudgeCall, Run, Steer, Step};
 
 /// How many characters of a text a preview keeps.
 pub const PREVIEW_CHARS: usize = 200;
@@ -99,6 +99,7 @@ pub fn begin(id: RunId, first: &Event) -> Result<Run, FoldError> {
         processes: None,
         cancel_requested_by: None,
         awaiting: None,
+        gate: None,
         decisions: Vec::new(),
         steers: Vec::new(),
         spec: spec.clone(),
@@ -143,6 +144,8 @@ const fn is_work(event: &RunEvent) -> bool {
         | RunEvent::CancelRequested { .. }
         | RunEvent::Steered { .. }
         | RunEvent::Resumed { .. }
+        | RunEvent::Approved { .. }
+        | RunEvent::Rejected { .. }
         | RunEvent::Decided { .. }
         | RunEvent::ControlIgnored { .. }
         | RunEvent::Settled { .. } => false,
@@ -182,15 +185,21 @@ fn change(run: &mut Run, Event { body: event, at, .. }: &Event) -> Result<(), Fo
             let (step, expires_at, on_expiry) = (step.clone(), *expires_at, *on_expiry);
             run.detail = format!("waits until {expires_at} for an approval, then: {}", on_expiry.name());
             run.awaiting = Some(Awaiting { step, expires_at, on_expiry });
+            run.gate = None;
         }
-        RunEvent::Resumed { .. } => {
+        RunEvent::Resumed { by } => {
             if run.state != RunState::Suspended {
                 return Err(FoldError::NotSuspended);
             }
-            run.state = RunState::Running;
-            run.awaiting = None;
-            run.detail = progress(run);
+            close_gate(run, Choice::Approve, by, *at);
         }
+        RunEvent::Approved { by } => {
+            if run.state == RunState::Suspended {
+                return Err(FoldError::Suspended);
+            }
+            close_gate(run, Choice::Approve, by, *at);
+        }
+        RunEvent::Rejected { by } => close_gate(run, Choice::Reject, by, *at),
         RunEvent::Decided { decision } => {
             if let Some(step) = &decision.step_id {
                 running_step(run, step)?;
@@ -212,6 +221,16 @@ fn change(run: &mut Run, Event { body: event, at, .. }: &Event) -> Result<(), Fo
         }
     }
     Ok(())
+}
+
+/// What is decided from here on is on record, and changes nothing for the run.
+fn close_gate(run: &mut Run, decision: Choice, by: &str, at: Timestamp) {
+    run.awaiting = None;
+    run.gate = Some(GateOutcome { decision, by: by.to_owned(), at });
+    if run.state == RunState::Suspended {
+        run.state = RunState::Running;
+    }
+    run.detail = progress(run);
 }
 
 fn begin_part(run: &mut Run, event: &RunEvent) -> Result<(), FoldError> {
@@ -366,6 +385,9 @@ fn running_step<'run>(run: &'run mut Run, id: &str) -> Result<&'run mut Step, Fo
 fn progress(run: &Run) -> String {
     if let Some(by) = &run.cancel_requested_by {
         return format!("asked to stop by {by}");
+    }
+    if let Some(GateOutcome { decision: Choice::Reject, by, .. }) = &run.gate {
+        return format!("rejected by {by}, and ends");
     }
     let Some(step) = run.steps.last() else { return "its runner has started".to_owned() };
     let ended = step.candidates.iter().filter(|known| known.state != RunState::Running).count();

@@ -34,15 +34,20 @@ impl Entry {
         Self { fingerprint: key.fingerprint.clone(), draft, result: None, begun_at }
     }
 
+    /// Whether its work is named `draft` and has no result, for a caller who shows `fingerprint`.
+    pub(crate) fn is_open(&self, fingerprint: &str, draft: &str) -> bool {
+        matches!(self.begun(fingerprint), Begun::Unfinished { draft: known } if known == draft)
+    }
+
     /// How the key stands for a caller who shows `fingerprint`.
-    pub(crate) fn begun(self, fingerprint: &str) -> Begun {
+    pub(crate) fn begun(&self, fingerprint: &str) -> Begun {
         if self.fingerprint != fingerprint {
             return Begun::Conflict;
         }
         // A result that cannot be read is none: the work is looked for under its draft.
-        match self.result.and_then(|result| serde_json::from_str(&result).ok()) {
+        match self.result.as_ref().and_then(|result| serde_json::from_str(result).ok()) {
             Some(result) => Begun::Finished(result),
-            None => Begun::Unfinished { draft: self.draft },
+            None => Begun::Unfinished { draft: self.draft.clone() },
         }
     }
 }

@@ -59,16 +59,17 @@ pub use claim::Claim;
 pub use control::{Control, ControlReader};
 pub use error::{StoreError, StoreErrorKind};
 pub use event::{
-    Choice, Event, OperatorDecision, ProcessCount, RunEvent, RunState, Verdict, VerdictOutcome, Vote,
+    Choice, DeciderKind, Event, OperatorDecision, ProcessCount, RunEvent, RunState, Verdict, VerdictOutcome,
+    Vote,
 };
 pub use fold::{FoldError, PREVIEW_CHARS, apply, begin, choose_verdict, fold, preview};
 pub use memory::MemoryRunStore;
 pub use port::{
     Begun, COMMENT_CHARS, CancelOutcome, Cursor, DayTotals, DecideOutcome, Idempotency, IdempotencyKey,
-    Ledger, NewRun, Registry, Reserve, RunStore, RunSummary, Wish,
+    Ledger, NewRun, ProjectId, Registry, Reserve, RunStore, RunSummary, Wish,
 };
 pub use projection::RunDir;
-pub use run::{Awaiting, Candidate, CandidateError, JudgeCall, Run, Steer, Step};
+pub use run::{Awaiting, Candidate, CandidateError, GateOutcome, JudgeCall, Run, Steer, Step};
 pub use sqlite::SqliteRunStore;
 pub use tick::{Tick, TickKind};
 pub use ticks::{TICK_SPACING, TickReader, TickWriter};

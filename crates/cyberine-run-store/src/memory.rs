@@ -1,6 +1,8 @@
 //! The store in the memory of one process, for embedders and tests.
 
 use std::collections::HashMap;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -14,8 +16,8 @@ use crate::error::StoreError;
 use crate::event::{Event, RunEvent};
 use crate::fold::{self, preview};
 use crate::port::{
-    CancelOutcome, Cursor, DayTotals, DecideOutcome, Ledger, NewRun, Registry, Reserve, RunStore, RunSummary,
-    Wish,
+    CancelOutcome, Cursor, DayTotals, DecideOutcome, Ledger, NewRun, ProjectId, Registry, Reserve, RunStore,
+    RunSummary, Wish,
 };
 use crate::run::Run;
 use crate::sqlite::write::{check_cap, first_event};
@@ -48,6 +50,8 @@ struct Entry {
     log: Vec<Event>,
     epoch: u64,
     holder: Weak<()>,
+    /// The directory, where there was one.
+    project: Option<ProjectId>,
     /// Set once, when the run settles.
     spent: Option<Usd>,
 }
@@ -69,7 +73,12 @@ impl MemoryRunStore {
         self.inner.changes.send_replace(());
     }
 
-    fn admit_now(&self, new: &NewRun, reserve: Reserve) -> Result<Claim, StoreError> {
+    fn admit_now(
+        &self,
+        new: &NewRun,
+        project: Option<ProjectId>,
+        reserve: Reserve,
+    ) -> Result<Claim, StoreError> {
         let first = first_event(self.inner.clock.now(), new, reserve.amount);
         let run =
             fold::begin(new.id, &first).map_err(|source| StoreError::EventRefused { run: new.id, source })?;
@@ -81,15 +90,16 @@ impl MemoryRunStore {
             check_cap(runs.day(first.at.day()), reserve)?;
             runs.places.insert(new.id, runs.entries.len());
             let holder = Arc::downgrade(&alive);
-            runs.entries.push(Entry { run, log: vec![first], epoch: 1, holder, spent: None });
+            let log = vec![first];
+            runs.entries.push(Entry { run, log, epoch: 1, holder, project, spent: None });
             Ok(())
         })?;
         self.tell();
         Ok(Claim::new(new.id, 1, Hold::Token { _alive: alive }))
     }
 
-    fn append_now(&self, claim: &Claim, bodies: Vec<RunEvent>) -> Result<u64, StoreError> {
-        let (id, epoch, at) = (claim.run(), claim.epoch(), self.inner.clock.now());
+    fn append_now(&self, claim: &Claim, seen: Option<u64>, bodies: Vec<RunEvent>) -> Result<u64, StoreError> {
+        let (id, epoch) = (claim.run(), claim.epoch());
         let fenced = |detail: &str| StoreError::Fenced { run: id, epoch, detail: detail.to_owned() };
         let last = self.with(|runs| {
             let entry = runs.entry(id).ok_or(StoreError::NotFound { run: id })?;
@@ -99,7 +109,11 @@ impl MemoryRunStore {
             if entry.run.state.is_terminal() {
                 return Err(fenced("the run is over"));
             }
-            entry.extend(at, bodies)
+            let last = entry.run.next_seq - 1;
+            if let Some(seen) = seen.filter(|seen| *seen != last) {
+                return Err(StoreError::Moved { run: id, last, seen });
+            }
+            entry.extend(self.inner.clock.now(), bodies)
         })?;
         self.tell();
         Ok(last)
@@ -126,14 +140,13 @@ impl MemoryRunStore {
         by: String,
         reason: Option<String>,
     ) -> Result<CancelOutcome, StoreError> {
-        let at = self.inner.clock.now();
         let outcome = self.with(|runs| {
             let Some(entry) = runs.entry(id) else { return Ok(CancelOutcome::NotFound) };
             if entry.run.state.is_terminal() {
                 return Ok(CancelOutcome::AlreadyFinished(entry.run.state));
             }
             if entry.run.cancel_requested_by.is_none() {
-                entry.extend(at, vec![RunEvent::CancelRequested { by, reason }])?;
+                entry.extend(self.inner.clock.now(), vec![RunEvent::CancelRequested { by, reason }])?;
             }
             Ok(CancelOutcome::Requested)
         });
@@ -143,9 +156,9 @@ impl MemoryRunStore {
 
     fn decide_now(&self, id: RunId, wish: Wish) -> Result<DecideOutcome, StoreError> {
         wish.check()?;
-        let at = self.inner.clock.now();
         let outcome = self.with(|runs| {
             let Some(entry) = runs.entry(id) else { return Ok(DecideOutcome::NotFound) };
+            let at = entry.run.moment(self.inner.clock.now());
             let decision = match entry.run.decide(wish, at) {
                 Ok(decision) => decision,
                 Err(outcome) => return Ok(outcome),
@@ -190,8 +203,8 @@ impl Runs {
 }
 
 impl Entry {
-    fn extend(&mut self, at: cyberine_types::Timestamp, bodies: Vec<RunEvent>) -> Result<u64, StoreError> {
-        let mut run = self.run.clone();
+    fn extend(&mut self, now: cyberine_types::Timestamp, bodies: Vec<RunEvent>) -> Result<u64, StoreError> {
+        let (mut run, at) = (self.run.clone(), self.run.moment(now));
         let mut added = Vec::with_capacity(bodies.len());
         for body in bodies {
             let event = Event { seq: run.next_seq, at, epoch: self.epoch, body };
@@ -231,13 +244,23 @@ pub(crate) fn summary(run: &Run) -> RunSummary {
     }
 }
 
+/// Which directory lies at `path`.
+fn directory(path: &str) -> Option<ProjectId> {
+    let found = std::fs::metadata(path).ok().filter(Metadata::is_dir)?;
+    Some(ProjectId { device: found.dev(), inode: found.ino() })
+}
+
 fn count(limit: u32) -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX)
 }
 
 impl RunStore for MemoryRunStore {
     fn admit(&self, run: NewRun, reserve: Reserve) -> BoxFuture<'_, Result<Claim, StoreError>> {
-        Box::pin(async move { self.admit_now(&run, reserve) })
+        Box::pin(async move {
+            let cwd = run.cwd.clone();
+            let project = tokio::task::spawn_blocking(move || directory(&cwd)).await.ok().flatten();
+            self.admit_now(&run, project, reserve)
+        })
     }
 
     fn append<'a>(
@@ -245,7 +268,20 @@ impl RunStore for MemoryRunStore {
         claim: &'a Claim,
         events: Vec<RunEvent>,
     ) -> BoxFuture<'a, Result<u64, StoreError>> {
-        Box::pin(async move { self.append_now(claim, events) })
+        Box::pin(async move { self.append_now(claim, None, events) })
+    }
+
+    fn append_after<'a>(
+        &'a self,
+        claim: &'a Claim,
+        seen: u64,
+        events: Vec<RunEvent>,
+    ) -> BoxFuture<'a, Result<u64, StoreError>> {
+        Box::pin(async move { self.append_now(claim, Some(seen), events) })
+    }
+
+    fn project(&self, id: RunId) -> BoxFuture<'_, Result<Option<ProjectId>, StoreError>> {
+        Box::pin(async move { Ok(self.with(|runs| runs.entry(id).and_then(|entry| entry.project))) })
     }
 
     fn load(&self, id: RunId) -> BoxFuture<'_, Result<Option<Run>, StoreError>> {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::claim::Claim;
 use crate::error::StoreError;
-use crate::event::{Choice, Event, OperatorDecision, RunEvent, RunState};
+use crate::event::{Choice, DeciderKind, Event, OperatorDecision, RunEvent, RunState};
 use crate::run::Run;
 
 /// A run that somebody wants.
@@ -64,6 +64,23 @@ pub trait RunStore: Send + Sync {
         events: Vec<RunEvent>,
     ) -> BoxFuture<'a, Result<u64, StoreError>>;
 
+    /// The same, where `seen` is the last event of the run's log: what the holder does rests on
+    /// what it has read, and nothing comes in between.
+    ///
+    /// # Errors
+    /// [`StoreError::Moved`] where the log has gone on, by whoever's hand; nothing is recorded
+    /// then. Otherwise as [`append`](Self::append).
+    fn append_after<'a>(
+        &'a self,
+        claim: &'a Claim,
+        seen: u64,
+        events: Vec<RunEvent>,
+    ) -> BoxFuture<'a, Result<u64, StoreError>>;
+
+    /// Which directory the run was admitted for, whatever lies at its path now; `None` where there
+    /// is no such run, or there was no such directory.
+    fn project(&self, id: RunId) -> BoxFuture<'_, Result<Option<ProjectId>, StoreError>>;
+
     /// The run, folded; `None` where there is none of that id.
     fn load(&self, id: RunId) -> BoxFuture<'_, Result<Option<Run>, StoreError>>;
 
@@ -98,6 +115,16 @@ pub trait RunStore: Send + Sync {
     fn changed(&self, id: RunId, after: u64, timeout: std::time::Duration) -> BoxFuture<'_, ()>;
 }
 
+/// A project's directory by what it is: it keeps this wherever it is moved or mounted, and
+/// another directory in its place has another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ProjectId {
+    /// The device it is on.
+    pub device: u64,
+    /// Its inode.
+    pub inode: u64,
+}
+
 /// What became of a request to stop a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelOutcome {
@@ -123,6 +150,8 @@ pub struct Wish {
     pub comment: Option<String>,
     /// Who decides, as they call themselves.
     pub by: String,
+    /// What they are, as this process knows itself.
+    pub kind: DeciderKind,
 }
 
 impl Wish {
@@ -174,6 +203,19 @@ pub trait Idempotency: Send + Sync {
     /// ago than it is kept; [`StoreError::TooLarge`] where the result takes more than 64 KiB as
     /// JSON. The work is done all the same, and its key stays unfinished.
     fn finish(&self, key: IdempotencyKey, result: Value) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Names the work anew, where `old` names work that came to nothing and has no result. Of
+    /// several who find it so, one gives the name ([`Begun::Fresh`]); every other one is told how the
+    /// key stands then.
+    ///
+    /// # Errors
+    /// [`StoreError::KeyNotOpen`] where the key is not known; otherwise as [`begin`](Self::begin).
+    fn redraft(
+        &self,
+        key: IdempotencyKey,
+        old: String,
+        new: String,
+    ) -> BoxFuture<'_, Result<Begun, StoreError>>;
 }
 
 /// A key of a caller's choice, and what it was given for.

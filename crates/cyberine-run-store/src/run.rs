@@ -51,6 +51,9 @@ pub struct Run {
     /// What the run waits for, while it is suspended.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub awaiting: Option<Awaiting>,
+    /// How the wait for an approval came out, once it has.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub gate: Option<GateOutcome>,
     /// What was decided on it and its steps, in that order.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub decisions: Vec<OperatorDecision>,
@@ -73,6 +76,18 @@ pub struct Awaiting {
     pub expires_at: Timestamp,
     /// What is taken for decided then.
     pub on_expiry: Choice,
+}
+
+/// What was taken for decided where the run needs an approval. Later decisions are on record only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GateOutcome {
+    /// Whether the run goes on.
+    pub decision: Choice,
+    /// Who decided, or `expiry`.
+    pub by: String,
+    /// When the run took it in.
+    pub at: Timestamp,
 }
 
 /// A word of guidance that reached a run while it ran.
@@ -190,15 +205,28 @@ impl Run {
         self.steps.iter().rev().find_map(Step::winner)
     }
 
-    /// The decision on the whole run, else the latest on one of its steps.
+    /// The decision by which the run went on or ended; else the one on the whole run, else the
+    /// latest on one of its steps.
     #[must_use]
     pub fn decision(&self) -> Option<&OperatorDecision> {
-        self.decisions.iter().find(|decision| decision.step_id.is_none()).or(self.decisions.last())
+        let counted = self.gate.as_ref().and_then(|gate| {
+            self.decisions.iter().find(|made| {
+                made.decision == gate.decision && made.decider() == gate.by && made.decided_at <= gate.at
+            })
+        });
+        let whole = || self.decisions.iter().find(|decision| decision.step_id.is_none());
+        counted.or_else(whole).or(self.decisions.last())
+    }
+
+    /// The time of an event that is appended at `now`: a log does not go back in time, whatever
+    /// clocks do.
+    pub(crate) fn moment(&self, now: Timestamp) -> Timestamp {
+        now.max(self.updated_at)
     }
 
     /// The decision `wish` makes on this run; or why none is made.
     pub(crate) fn decide(&self, wish: Wish, at: Timestamp) -> Result<OperatorDecision, DecideOutcome> {
-        let Wish { choice, step, comment, by } = wish;
+        let Wish { choice, step, comment, by, kind } = wish;
         if let Some(step) = &step
             && self.steps.iter().all(|known| known.id != *step)
         {
@@ -208,7 +236,14 @@ impl Run {
         if let Some(standing) = self.decisions.iter().find(|known| known.step_id == step) {
             return Err(DecideOutcome::Standing(standing.clone()));
         }
-        let (run_id, decided_by, decided_at) = (self.run_id, by, at);
-        Ok(OperatorDecision { decision: choice, run_id, step_id: step, comment, decided_by, decided_at })
+        Ok(OperatorDecision {
+            decision: choice,
+            run_id: self.run_id,
+            step_id: step,
+            comment,
+            decided_by: by,
+            decider_kind: kind,
+            decided_at: at,
+        })
     }
 }

@@ -28,7 +28,7 @@ pub(crate) mod search;
 pub(crate) mod write;
 
 use connection::Database;
-use write::{Changed, Project};
+use write::{Addition, Changed, Project};
 
 /// How many folded runs a process remembers, so that an append or a look reads only what is new.
 const REMEMBERED: usize = 16;
@@ -156,15 +156,10 @@ impl Inner {
         }
     }
 
-    fn append(
-        &self,
-        (id, epoch): (RunId, u64),
-        projector: Option<&Mutex<Projector>>,
-        events: Vec<RunEvent>,
-    ) -> Result<u64, StoreError> {
+    fn append(&self, addition: Addition, projector: Option<&Mutex<Projector>>) -> Result<u64, StoreError> {
         let home = self.database.home()?;
-        let (at, known) = (self.clock.now(), self.recall(id));
-        let changed = self.database.write(|conn| write::append(conn, at, (id, epoch), known, events))?;
+        let known = self.recall(addition.run);
+        let changed = self.database.write(|conn| write::append(conn, &*self.clock, known, addition))?;
         if let Some(projector) = projector {
             self.project(&home, &mut lock_of(projector), &changed);
         }
@@ -179,8 +174,9 @@ impl Inner {
             return Ok(None);
         }
         let Some(lock) = home.lock(id)? else { return Ok(None) };
-        let (at, known) = (self.clock.now(), self.recall(id));
-        let Some(changed) = self.database.write(|conn| write::claim(conn, at, id, known, Vec::new()))? else {
+        let (clock, known) = (&*self.clock, self.recall(id));
+        let Some(changed) = self.database.write(|conn| write::claim(conn, clock, id, known, Vec::new()))?
+        else {
             home.forget_lock(id);
             return Ok(None);
         };
@@ -194,9 +190,9 @@ impl Inner {
             .locks
             .take_over_lock(&crate::home::lock_name(id), lock)
             .map_err(|error| StoreError::ClaimRefused { run: id, detail: chain(&error) })?;
-        let (at, known) = (self.clock.now(), self.recall(id));
+        let (clock, known) = (&*self.clock, self.recall(id));
         let started = vec![RunEvent::Started { pid }];
-        let Some(changed) = self.database.write(|conn| write::claim(conn, at, id, known, started))? else {
+        let Some(changed) = self.database.write(|conn| write::claim(conn, clock, id, known, started))? else {
             home.forget_lock(id);
             return Err(StoreError::Fenced { run: id, epoch: 1, detail: "the run is over".to_owned() });
         };
@@ -211,8 +207,8 @@ impl Inner {
         reason: Option<String>,
     ) -> Result<CancelOutcome, StoreError> {
         let home = self.database.home()?;
-        let at = self.clock.now();
-        let outcome = self.database.write(|conn| write::request_cancel(conn, at, id, by, reason))?;
+        let clock = &*self.clock;
+        let outcome = self.database.write(|conn| write::request_cancel(conn, clock, id, by, reason))?;
         if outcome == CancelOutcome::Requested {
             home.tell(id);
         }
@@ -222,8 +218,8 @@ impl Inner {
     fn decide(&self, id: RunId, wish: Wish) -> Result<DecideOutcome, StoreError> {
         wish.check()?;
         let home = self.database.home()?;
-        let at = self.clock.now();
-        let (outcome, changed) = self.database.write(|conn| write::decide(conn, at, id, wish))?;
+        let clock = &*self.clock;
+        let (outcome, changed) = self.database.write(|conn| write::decide(conn, clock, id, wish))?;
         if let Some(run) = changed {
             let is_over = run.state.is_terminal();
             self.remember(run);

@@ -1,7 +1,8 @@
 //! `cyberine approve` and `cyberine reject`.
 
 use cyberine_app::{Exit, Problem, Workplace};
-use cyberine_run_store::{Choice, DecideOutcome, OperatorDecision, Run, RunStore, Wish};
+use cyberine_orchestrator::Effect;
+use cyberine_run_store::{Choice, DecideOutcome, DeciderKind, OperatorDecision, RunStore, Wish};
 use serde_json::json;
 
 use crate::args::Decide;
@@ -29,9 +30,17 @@ pub(crate) async fn run(
     }
     let run = load(workplace, find(workplace, &args.run).await?).await?;
     let by = human::label(&workplace.environment);
-    let wish = Wish { choice, step: args.step.clone(), comment: args.comment, by };
+    let kind = DeciderKind::Human;
+    let wish = Wish { choice, step: args.step.clone(), comment: args.comment, by, kind };
     match workplace.store.decide(run.run_id, wish).await? {
-        DecideOutcome::Recorded(decision) => tell(out, &decision, "recorded", &effect(&run, &decision)),
+        DecideOutcome::Recorded(decision) => {
+            let log = workplace.store.events(run.run_id, 0).await?;
+            let effect = Effect::of(&decision, &log).map_or_else(
+                |_| "It is on record; the run's log cannot be read.".to_owned(),
+                |effect| escaped(&effect.to_string()),
+            );
+            tell(out, &decision, "recorded", &effect);
+        }
         DecideOutcome::Standing(decision) if decision.decision == choice => {
             tell(out, &decision, "standing", &format!("It stood already: {}.", told(&decision)));
         }
@@ -48,21 +57,6 @@ fn tell(out: &Out, decision: &OperatorDecision, outcome: &str, detail: &str) {
     }
     out.line(format_args!("{} {}", past(decision.decision), target(decision)));
     out.line(format_args!("  {detail}"));
-}
-
-/// What the decision does to the run.
-fn effect(run: &Run, decision: &OperatorDecision) -> String {
-    let is_awaited = run
-        .awaiting
-        .as_ref()
-        .is_some_and(|awaiting| decision.step_id.as_ref().is_none_or(|step| *step == awaiting.step));
-    match (decision.decision, is_awaited) {
-        (Choice::Approve, true) => "The run waited for this, and goes on.".to_owned(),
-        (Choice::Reject, true) => "The run waited for this, and ends as cancelled.".to_owned(),
-        (_, false) => {
-            format!("It is on record; the run, which is {}, did not wait for it.", run.state.name())
-        }
-    }
 }
 
 /// The first decision stands.

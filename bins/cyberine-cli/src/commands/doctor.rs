@@ -199,8 +199,12 @@ impl Report {
         for problem in self.problems.iter().filter(|problem| Some(*problem) != told.as_ref()) {
             out.line(format_args!("{}   {}", out.paint(Style::Bad, "problem"), escaped(problem)));
         }
+        let found = self.findings.iter().any(|finding| !finding.repaired)
+            || self.mail.as_ref().is_some_and(MailReport::has_findings);
         let verdict = if !self.problems.is_empty() || self.untrusted.is_some() {
             String::new()
+        } else if found {
+            "Nothing is broken here, apart from what was found and left as it is.".to_owned()
         } else if self.providers.is_empty() {
             "Nothing is broken, but there is nobody to ask: run `cyberine init` to choose providers."
                 .to_owned()

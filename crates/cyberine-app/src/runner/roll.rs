@@ -58,7 +58,9 @@ impl Roll {
 
     async fn take(&mut self, event: RunEvent) {
         match event {
-            RunEvent::Started { .. } | RunEvent::Resumed { .. } => self.say(Activity::Progressing),
+            RunEvent::Started { .. } | RunEvent::Resumed { .. } | RunEvent::Rejected { .. } => {
+                self.say(Activity::Progressing);
+            }
             RunEvent::ApprovalRequested { .. } => self.say(Activity::Waiting),
             RunEvent::CandidateStarted { candidate, provider, .. } => {
                 let id = format!("{}/{candidate}", self.run);

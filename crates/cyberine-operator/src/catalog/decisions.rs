@@ -10,7 +10,7 @@ pub(super) fn approve_run() -> Tool {
         APPROVE_RUN,
         "Approve run",
         "Records an approval of a run of this project, or of one of its steps. A run that waits for \
-         it goes on. Ask the user first. The first decision stands.",
+         it goes on. Ask the user first. The first decision stands; `effect` says what it did.",
     )
 }
 
@@ -18,8 +18,8 @@ pub(super) fn reject_run() -> Tool {
     decision(
         REJECT_RUN,
         "Reject run",
-        "Records a rejection of a run of this project, or of one of its steps. A run that waits for \
-         a decision ends. Ask the user first.",
+        "Records a rejection of a run of this project, or of one of its steps. A run that needs an \
+         approval and has not gone on ends. Ask the user first.",
     )
 }
 
@@ -35,8 +35,9 @@ fn decision(name: &'static str, title: &'static str, description: &'static str) 
         }, ["runId"]),
         output_schema: output!({
             "decision": { "enum": ["approve", "reject"] }, "runId": text, "stepId": text,
-            "comment": text, "decidedBy": text, "decidedAt": text,
-        }, ["decision", "runId", "decidedBy", "decidedAt"]),
+            "comment": text, "decidedBy": text, "deciderKind": { "enum": ["human", "mcp"] }, "decidedAt": text,
+            "effect": { "enum": ["goes_on", "will_not_wait", "ends", "on_record"] }, "detail": text,
+        }, ["decision", "runId", "decidedBy", "deciderKind", "decidedAt"]),
         annotations: SETTLES,
     }
 }

@@ -63,6 +63,7 @@ fn run(task: &str, candidates: Vec<Candidate>) -> Run {
         processes: None,
         cancel_requested_by: None,
         awaiting: None,
+        gate: None,
         decisions: Vec::new(),
         steers: Vec::new(),
         spec: Value::Null,

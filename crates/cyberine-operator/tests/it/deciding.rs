@@ -1,3 +1,4 @@
+use cyberine_operator::{DirectoryProject, Project as _};
 use cyberine_run_store::{Choice, RunEvent, RunState, RunStore};
 use cyberine_types::{Billing, RunId};
 use serde_json::{Value, json};
@@ -12,11 +13,13 @@ async fn a_decision_is_recorded_once_and_stands() {
     let first = stage.call("approve_run", approve.clone()).await;
     let shown = [&first["decision"], &first["runId"], &first["comment"], &first["decidedBy"]];
     assert_eq!(shown, [&json!("approve"), &json!(id), &json!("good"), &json!("host@1.2")]);
+    assert_eq!((&first["deciderKind"], &first["effect"]), (&json!("mcp"), &json!("on_record")));
+    assert!(first["detail"].as_str().unwrap().contains("the run was over (done)"), "{first}");
     assert!(first["decidedAt"].is_string() && first.get("stepId").is_none(), "{first}");
     assert_eq!(stage.call("approve_run", approve).await, first, "twice is once");
     let error = stage.refused("reject_run", json!({ "runId": id })).await;
     assert!(
-        error.contains("was approved by host@1.2 at ") && error.contains("first decision stands"),
+        error.contains("was approved by mcp host@1.2 at ") && error.contains("first decision stands"),
         "{error}"
     );
 
@@ -26,8 +29,37 @@ async fn a_decision_is_recorded_once_and_stands() {
     assert!(error.contains("step `dispatch` of run") && error.contains("was rejected by"), "{error}");
 
     let view = stage.call("inspect_run", json!({ "runId": id })).await;
-    assert_eq!((&view["state"], &view["decision"]), (&json!("done"), &first));
-    assert_eq!(view["decisions"], json!([first, step]));
+    assert_eq!((&view["state"], &view["decision"]), (&json!("done"), &recorded(&first)));
+    assert_eq!(view["decisions"], json!([recorded(&first), recorded(&step)]));
+}
+
+/// The decision as it is kept, without what it did.
+fn recorded(answer: &Value) -> Value {
+    let mut decision = answer.clone();
+    let members = decision.as_object_mut().unwrap();
+    members.remove("effect");
+    members.remove("detail");
+    decision
+}
+
+/// A project is the directory it was, wherever that lies now.
+#[tokio::test]
+async fn a_run_belongs_to_the_directory_it_was_admitted_for() {
+    let stage = Stage::free(&[("a", "x")]);
+    let place = tempfile::tempdir().unwrap();
+    let (path, moved) = (place.path().join("p"), place.path().join("moved"));
+    std::fs::create_dir(&path).unwrap();
+    let project = DirectoryProject::open(&path).unwrap();
+    let claim = stage.admitted("theirs", path.to_str().unwrap()).await;
+    #[expect(clippy::disallowed_methods, reason = "the project is moved")]
+    std::fs::rename(&path, &moved).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    let admitted_for = stage.store.project(claim.run()).await.unwrap();
+    assert_eq!(admitted_for, Some(project.id()));
+    assert_eq!(DirectoryProject::open(&moved).unwrap(), project);
+    assert_ne!(DirectoryProject::open(&path).unwrap(), project, "another directory has its path");
+    let other = stage.admitted("another", path.to_str().unwrap()).await;
+    assert_ne!(stage.store.project(other.run()).await.unwrap(), admitted_for);
 }
 
 #[tokio::test]
@@ -65,7 +97,7 @@ async fn of_many_who_decide_at_once_one_decision_stands() {
     let run = stage.store.load(id).await.unwrap().unwrap();
     assert_eq!(run.decisions.len(), 1);
     let standing = json!(run.decisions[0]);
-    let agreed = results.iter().filter(|result| **result == standing).count();
+    let agreed = results.iter().filter(|result| recorded(result) == standing).count();
     let refused = results.iter().filter(|result| result.get("error").is_some()).count();
     assert_eq!((agreed, refused), (8, 8));
 }
@@ -98,7 +130,13 @@ async fn a_run_that_waits_shows_how_to_decide_and_goes_on_as_decided() {
         let run = stage.see(id, |run| run.state.is_terminal()).await;
         assert_eq!(run.state, state, "{}", run.detail);
         let view = stage.call("inspect_run", json!({ "runId": id })).await;
-        assert_eq!((&view["decision"], view.get("awaiting")), (&decision, None));
+        assert_eq!((&view["decision"], view.get("awaiting")), (&recorded(&decision), None));
+        let (effect, said) = match state {
+            RunState::Done => ("goes_on", "waited for this, and goes on"),
+            _ => ("ends", "ends as cancelled"),
+        };
+        assert_eq!(decision["effect"], effect);
+        assert!(decision["detail"].as_str().unwrap().contains(said), "{decision}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! `run.json` is what `docs/formats/run.schema.json` says, no less and no more.
 
-use cyberine_run_store::{Choice, Event, OperatorDecision, RunEvent, RunState, RunStore, fold};
+use cyberine_run_store::{Choice, DeciderKind, Event, OperatorDecision, RunEvent, RunState, RunStore, fold};
 use cyberine_types::{MessageId, RunId, Timestamp, Usd};
 use serde_json::{Value, json};
 
@@ -55,6 +55,7 @@ fn what_waits_is_decided_and_guides_has_exactly_the_members_that_are_published()
             step_id: step.map(str::to_owned),
             comment: comment.map(str::to_owned),
             decided_by: "client@1".to_owned(),
+            decider_kind: DeciderKind::Mcp,
             decided_at: at,
         },
     };
@@ -78,7 +79,11 @@ fn what_waits_is_decided_and_guides_has_exactly_the_members_that_are_published()
     let run = fold(id, &log).unwrap();
     assert_eq!((run.state, run.decisions.len(), run.steers.len()), (RunState::Suspended, 2, 1));
     let (shown, approval) = (serde_json::to_value(&run).unwrap(), json!({ "decisions": run.decisions }));
+    let rejected = RunEvent::Rejected { by: "mcp client@1".to_owned() };
+    let log: Vec<Event> = log.into_iter().chain([Event { seq: 7, at, epoch: 1, body: rejected }]).collect();
+    let ends = serde_json::to_value(fold(id, &log).unwrap()).unwrap();
     for (validator, document, places) in [
+        (&run_schema, ends, ["/gate", "/decisions/0"].as_slice()),
         (&run_schema, shown, ["/awaiting", "/decisions/0", "/steers/0"].as_slice()),
         (&approval_schema, approval, ["", "/decisions/0"].as_slice()),
     ] {

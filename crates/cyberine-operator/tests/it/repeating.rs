@@ -9,11 +9,12 @@ use cyberine_bus::{
 };
 use cyberine_presence::{Announcing, Presence, RecordAddr};
 use cyberine_run_store::RunStore;
+use cyberine_server::ToolSet as _;
 use cyberine_types::{Billing, RunId, SystemClock};
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::stage::{Setting, Stage};
+use crate::stage::{Launching, Setting, Stage};
 
 fn keyed(mut arguments: Value, key: &str) -> Value {
     arguments["idempotencyKey"] = json!(key);
@@ -245,4 +246,64 @@ async fn a_run_that_was_cancelled_is_not_taken_for_one_that_goes_on() {
     let error = stage.refused("orchestrate", call).await;
     assert!(error.contains(run) && error.contains("was cancelled"), "{error}");
     assert_eq!(world(&stage).await.0, 1);
+}
+
+/// The client takes its request back, at any moment, and repeats it: the run is there, goes on and
+/// is one.
+#[tokio::test(start_paused = true)]
+async fn a_request_with_a_key_that_is_taken_back_does_not_take_its_run_back() {
+    let stage = Stage::free(&[("a", "x")]);
+    stage.turns.store(3, Ordering::SeqCst);
+    let mut runs = Vec::new();
+    for moment in 0..40 {
+        let call = keyed(json!({ "prompt": format!("p{moment}") }), &format!("k{moment}"));
+        let request = stage.call_of("orchestrate", call.clone(), cyberine_server::Progress::none());
+        let cancel = request.cancel.clone();
+        {
+            let mut asking = stage.tools.call(request);
+            for _ in 0..moment {
+                if futures_util::poll!(&mut asking).is_ready() {
+                    break;
+                }
+                tokio::task::yield_now().await;
+            }
+            cancel.cancel();
+        }
+        let again = stage.call("orchestrate", call.clone()).await;
+        assert_eq!(again["status"], "dispatched", "{moment}: {again}");
+        assert_eq!(stage.call("orchestrate", call).await, again, "{moment}");
+        runs.push(again["runId"].as_str().unwrap().parse::<RunId>().unwrap());
+    }
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    for (moment, run) in runs.iter().enumerate() {
+        let run = stage.store.load(*run).await.unwrap().unwrap();
+        assert_eq!((run.cancel_requested_by, run.state.is_terminal()), (None, false), "{moment}");
+    }
+    assert_eq!(world(&stage).await.0, 40);
+}
+
+#[tokio::test]
+async fn a_run_that_ended_before_anybody_was_asked_is_started_anew_by_the_same_call() {
+    let stage = Stage::free(&[("a", "x")]);
+    let call = keyed(json!({ "prompt": "x" }), "k");
+    *stage.launching.lock().unwrap() = Launching::Fails;
+    let error = stage.refused("orchestrate", call.clone()).await;
+    assert!(error.contains("no room"), "{error}");
+    // A runner that dies before it begins, and a server that dies before it answers.
+    *stage.launching.lock().unwrap() = Launching::Dies;
+    stage.forgets.store(true, Ordering::SeqCst);
+    let died = stage.call("orchestrate", call.clone()).await["runId"].clone();
+    stage.forgets.store(false, Ordering::SeqCst);
+    *stage.launching.lock().unwrap() = Launching::Starts;
+    let results =
+        futures_util::future::join_all((0..8).map(|_| stage.call("orchestrate", call.clone()))).await;
+    let run = &results[0]["runId"];
+    assert_ne!(*run, died, "{:?}", results[0]);
+    for result in &results {
+        assert_eq!((&result["runId"], &result["status"]), (run, &json!("dispatched")), "{result}");
+    }
+    let views = stage.call("query_runs", json!({})).await;
+    let states: Vec<&str> =
+        views["runs"].as_array().unwrap().iter().map(|run| run["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["running", "error", "error"]);
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use cyberine_run_store::{
-    CancelOutcome, Claim, DecideOutcome, Event, MemoryRunStore, NewRun, Reserve, Run, RunEvent, RunStore,
-    StoreError, Wish,
+    CancelOutcome, Claim, DecideOutcome, Event, MemoryRunStore, NewRun, ProjectId, Reserve, Run, RunEvent,
+    RunStore, StoreError, Wish,
 };
 use cyberine_types::RunId;
 use futures_util::future::BoxFuture;
@@ -40,6 +40,19 @@ impl RunStore for Slow {
         events: Vec<RunEvent>,
     ) -> BoxFuture<'a, Result<u64, StoreError>> {
         self.after_others(self.store.append(claim, events))
+    }
+
+    fn append_after<'a>(
+        &'a self,
+        claim: &'a Claim,
+        seen: u64,
+        events: Vec<RunEvent>,
+    ) -> BoxFuture<'a, Result<u64, StoreError>> {
+        self.after_others(self.store.append_after(claim, seen, events))
+    }
+
+    fn project(&self, id: RunId) -> BoxFuture<'_, Result<Option<ProjectId>, StoreError>> {
+        self.store.project(id)
     }
 
     fn load(&self, id: RunId) -> BoxFuture<'_, Result<Option<Run>, StoreError>> {

@@ -11,8 +11,8 @@ use cyberine_operator::{
     TickSource,
 };
 use cyberine_orchestrator::{
-    DispatchRequest, Engine, InProcessLauncher, NoProcesses, OrchestrateConfig, Supervisor, Team, TickSink,
-    plan,
+    DispatchRequest, Engine, InProcessLauncher, LaunchError, Launched, Launcher, NoProcesses,
+    OrchestrateConfig, Plan, Supervisor, Team, TickSink, plan,
 };
 use cyberine_presence::MemoryPresence;
 use cyberine_provider::{
@@ -168,6 +168,47 @@ impl Idempotency for Forgetful {
         }
         self.store.finish(key, result)
     }
+
+    fn redraft(
+        &self,
+        key: IdempotencyKey,
+        old: String,
+        new: String,
+    ) -> BoxFuture<'_, Result<Begun, StoreError>> {
+        self.store.redraft(key, old, new)
+    }
+}
+
+/// What becomes of runners.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Launching {
+    Starts,
+    Fails,
+    /// The runner dies before it begins.
+    Dies,
+}
+
+struct Sometimes {
+    starts: Arc<InProcessLauncher>,
+    launching: Arc<Mutex<Launching>>,
+}
+
+impl Launcher for Sometimes {
+    fn launch(&self, claim: Claim, plan: Plan) -> BoxFuture<'_, Result<Launched, LaunchError>> {
+        let launching = *self.launching.lock().unwrap();
+        match launching {
+            Launching::Starts => self.starts.launch(claim, plan),
+            Launching::Fails => {
+                drop(claim);
+                Box::pin(std::future::ready(Err(LaunchError { detail: "no room".to_owned() })))
+            }
+            Launching::Dies => {
+                drop(claim);
+                let ended = Box::pin(std::future::pending());
+                Box::pin(std::future::ready(Ok(Launched { pid: 1, ended })))
+            }
+        }
+    }
 }
 
 /// The tools, and what is behind them.
@@ -189,6 +230,7 @@ pub(crate) struct Stage {
     pub(crate) note: Arc<Mutex<Option<String>>>,
     /// How often others go first before the store answers.
     pub(crate) turns: Arc<AtomicUsize>,
+    pub(crate) launching: Arc<Mutex<Launching>>,
     /// Deleted with the stage.
     _home: tempfile::TempDir,
 }
@@ -217,7 +259,9 @@ impl Stage {
             bus: Arc::clone(&bus),
             sender: Sender::new(&Principal::local("test"), Channel::Run, InstanceId::random()),
         };
-        let launcher = InProcessLauncher::new(engine, move |_| team.clone());
+        let starts = InProcessLauncher::new(engine, move |_| team.clone());
+        let launching = Arc::new(Mutex::new(Launching::Starts));
+        let launcher = Arc::new(Sometimes { starts, launching: Arc::clone(&launching) });
         let turns = Arc::default();
         let slow = Arc::new(Slow { store: store.clone(), turns: Arc::clone(&turns) });
         let supervisor = Supervisor::new(slow.clone(), launcher, Arc::new(NoProcesses));
@@ -261,6 +305,7 @@ impl Stage {
             cwd,
             note,
             turns,
+            launching,
             _home: home,
         }
     }

@@ -26,6 +26,11 @@ impl LogWatch {
         Self { store, run, after: 0, reading: None }
     }
 
+    /// The last event that was read.
+    pub(super) const fn seen(&self) -> u64 {
+        self.after
+    }
+
     /// What is there and was not given before. A request to stop comes before decisions: what is
     /// about to stop does not go on first.
     pub(super) async fn look(&mut self) -> Result<Vec<Input>, StoreError> {
@@ -81,7 +86,7 @@ fn input(event: RunEvent) -> Option<Input> {
     match event {
         RunEvent::CancelRequested { by, reason } => Some(Input::CancelRequested { by, reason }),
         RunEvent::Decided { decision } if decision.step_id.as_deref().is_none_or(|step| step == STEP_ID) => {
-            let (choice, by, comment) = (decision.decision, decision.decided_by, decision.comment);
+            let (choice, by, comment) = (decision.decision, decision.decider(), decision.comment);
             Some(Input::Decided(Decision { choice, by, comment }))
         }
         _ => None,
@@ -91,7 +96,7 @@ fn input(event: RunEvent) -> Option<Input> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cyberine_run_store::{Choice, OperatorDecision};
+    use cyberine_run_store::{Choice, DeciderKind, OperatorDecision};
     use cyberine_types::Timestamp;
 
     fn event(body: RunEvent) -> Event {
@@ -105,6 +110,7 @@ mod tests {
             step_id: step.map(str::to_owned),
             comment: None,
             decided_by: "boss@1".into(),
+            decider_kind: DeciderKind::Mcp,
             decided_at: Timestamp::from_unix_ms(0),
         };
         event(RunEvent::Decided { decision })

@@ -20,7 +20,7 @@ use super::mail::Mail;
 use super::{Engine, EngineError, Order};
 use crate::control::{Control, ControlSource};
 use crate::llm_judge::Question;
-use crate::machine::{Action, Effects, Input, Machine, Settlement, Steering};
+use crate::machine::{Action, Decision, Effects, Input, Machine, Settlement, Steering};
 use crate::plan::{Gate, Plan, STEP_ID};
 use crate::team::Team;
 use crate::ticks;
@@ -117,7 +117,7 @@ impl<'a> Shell<'a> {
         loop {
             while let Some(input) = inputs.pop_front() {
                 let effects = self.machine.step(input);
-                if let Some(settlement) = self.perform(effects).await? {
+                if let Some(settlement) = self.perform(effects, &mut inputs).await? {
                     return self.settle(settlement).await;
                 }
             }
@@ -163,8 +163,6 @@ impl<'a> Shell<'a> {
             Woken::Expired => {
                 self.expiry = None;
                 self.catch_up(inputs).await;
-                // A decision that is on record by now goes before the want of one.
-                inputs.extend(self.log.look().await?);
                 inputs.push_back(Input::Expired);
             }
             Woken::GraceOver => {
@@ -199,7 +197,11 @@ impl<'a> Shell<'a> {
     }
 
     /// Appends first, then acts. `Some` when nothing is left but to settle.
-    async fn perform(&mut self, effects: Effects) -> Result<Option<Settlement>, StoreError> {
+    async fn perform(
+        &mut self,
+        effects: Effects,
+        inputs: &mut VecDeque<Input>,
+    ) -> Result<Option<Settlement>, StoreError> {
         self.append(effects.append).await?;
         let mut settlement = None;
         for action in effects.actions {
@@ -207,6 +209,9 @@ impl<'a> Shell<'a> {
                 Action::Ask(at) => self.ask(at),
                 Action::AskJudge(question) => self.ask_judge(&question),
                 Action::Suspend(gate) => self.suspend(gate).await?,
+                Action::Close { event, decision, cause } => {
+                    self.close(event, decision, cause, inputs).await?;
+                }
                 Action::KillTurns => self.kill_turns(),
                 Action::Settle(end) => settlement = Some(end),
             }
@@ -255,6 +260,34 @@ impl<'a> Shell<'a> {
         self.expiry = Some(expiry);
         let (step, expires_at, on_expiry) = (STEP_ID.to_owned(), expiry.at, gate.on_expiry);
         self.append(vec![RunEvent::ApprovalRequested { step, expires_at, on_expiry }]).await
+    }
+
+    /// Closes the gate where the log holds nothing that the machine was not told: a decision that
+    /// is recorded before this counts, and one that is recorded after it finds the gate closed.
+    async fn close(
+        &mut self,
+        event: RunEvent,
+        decision: Decision,
+        cause: Input,
+        inputs: &mut VecDeque<Input>,
+    ) -> Result<(), StoreError> {
+        let events = vec![event];
+        loop {
+            let news = self.log.look().await?;
+            if !news.is_empty() {
+                news.into_iter().chain([cause]).rev().for_each(|input| inputs.push_front(input));
+                return Ok(());
+            }
+            match self.engine.store.append_after(&self.claim, self.log.seen(), events.clone()).await {
+                Ok(_) => break,
+                Err(StoreError::Moved { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.mail.tell(&events);
+        self.expiry = None;
+        inputs.push_front(Input::Closed(decision));
+        Ok(())
     }
 
     fn kill_turns(&mut self) {

@@ -77,7 +77,7 @@ impl Machine {
     ) {
         let judge = match &mut self.phase {
             Phase::Judging { model: judge, .. } | Phase::Ending { judge, .. } => judge.take(),
-            Phase::Asking | Phase::Waiting(_) | Phase::Over => None,
+            Phase::Asking | Phase::Waiting { .. } | Phase::Over => None,
         };
         let Some(mut judge) = judge else { return };
         effects.append.push(RunEvent::JudgeReplied {

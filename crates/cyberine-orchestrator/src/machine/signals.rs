@@ -68,8 +68,11 @@ pub(crate) enum Input {
         by: String,
         reason: Option<String>,
     },
-    /// The first that comes counts; where there is no gate, none does.
+    /// Somebody has decided. Where there is no gate, it changes nothing.
     Decided(Decision),
+    /// It is on record that the gate is closed with this decision, and that nothing had come
+    /// before that which was not told.
+    Closed(Decision),
     /// The gate's time is over.
     Expired,
     Steered(Steering),
@@ -89,6 +92,13 @@ pub(crate) enum Action {
     AskJudge(Question),
     /// Append that the run waits for an approval, and until when; tell when that time is over.
     Suspend(Gate),
+    /// Append `event`, which closes the gate, where nothing has come into the log that was not
+    /// told, and say so with `Closed`; else tell what has come, and `cause` again after it.
+    Close {
+        event: RunEvent,
+        decision: Decision,
+        cause: Input,
+    },
     /// Kill every turn; each still reports its end.
     KillTurns,
     /// Nothing more will happen: count what is left and append the last event.

@@ -50,9 +50,25 @@ fn stop() -> Input {
     Input::CancelRequested { by: "me".into(), reason: Some("enough".into()) }
 }
 
+/// Takes a step. Where it closes the gate, the log holds nothing that the machine was not told.
+fn step(machine: &mut Machine, input: Input) -> Effects {
+    let mut effects = machine.step(input);
+    let mut actions = Vec::new();
+    for action in std::mem::take(&mut effects.actions) {
+        if let Action::Close { event, decision, .. } = action {
+            let more = step(machine, Input::Closed(decision));
+            effects.append.extend([event].into_iter().chain(more.append));
+            actions.extend(more.actions);
+        } else {
+            actions.push(action);
+        }
+    }
+    Effects { actions, ..effects }
+}
+
 /// Steps through `inputs` and returns everything appended and done.
 fn run(machine: &mut Machine, inputs: Vec<Input>) -> (Vec<RunEvent>, Vec<Action>) {
-    let effects = inputs.into_iter().map(|input| machine.step(input));
+    let effects = inputs.into_iter().map(|input| step(machine, input));
     effects.fold((Vec::new(), Vec::new()), |(mut events, mut actions), effects| {
         events.extend(effects.append);
         actions.extend(effects.actions);

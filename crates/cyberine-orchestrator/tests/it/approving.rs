@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cyberine_orchestrator::{Gate, NoControls, NoProcesses, STEP_ID, Supervisor};
-use cyberine_run_store::{Choice, RunEvent, RunState, RunStore, Wish, charge};
+use cyberine_orchestrator::{Effect, Gate, NoControls, NoProcesses, STEP_ID, Supervisor};
+use cyberine_run_store::{Choice, DeciderKind, RunEvent, RunState, RunStore, Wish, charge};
 use cyberine_types::{RunId, Usd};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -21,7 +21,13 @@ fn stage(on_expiry: Choice) -> (Stage, Arc<Fake>) {
 }
 
 fn wish(choice: Choice) -> Wish {
-    Wish { choice, step: None, comment: Some("as agreed".into()), by: "boss@1".into() }
+    Wish {
+        choice,
+        step: None,
+        comment: Some("as agreed".into()),
+        by: "boss@1".into(),
+        kind: DeciderKind::Mcp,
+    }
 }
 
 async fn kinds(stage: &Stage, run: RunId) -> Vec<&'static str> {
@@ -30,6 +36,8 @@ async fn kinds(stage: &Stage, run: RunId) -> Vec<&'static str> {
         RunEvent::ApprovalRequested { .. } => Some("suspended"),
         RunEvent::Decided { .. } => Some("decided"),
         RunEvent::Resumed { .. } => Some("resumed"),
+        RunEvent::Approved { .. } => Some("approved"),
+        RunEvent::Rejected { .. } => Some("rejected"),
         RunEvent::JudgeAsked { .. } => Some("asked"),
         RunEvent::CancelRequested { .. } => Some("stop"),
         RunEvent::Settled { .. } => Some("settled"),
@@ -69,11 +77,11 @@ async fn a_rejection_settles_the_run_and_it_is_charged_for_its_candidates_only()
             stage.store.decide(id, Wish { step, ..wish(Choice::Reject) }).await.unwrap();
         })
         .await;
-    assert_eq!((run.state, run.detail.as_str()), (RunState::Cancelled, "rejected by boss@1: as agreed"));
+    assert_eq!((run.state, run.detail.as_str()), (RunState::Cancelled, "rejected by mcp boss@1: as agreed"));
     assert_eq!((run.reason, run.awaiting, judge.asked()), (None, None, 0));
     assert_eq!(charge(&stage.run(run.run_id).await), Usd::from_micros(200));
     assert!(run.steps[0].candidates.iter().all(|one| one.state == RunState::Done));
-    assert_eq!(kinds(&stage, run.run_id).await, ["suspended", "decided", "settled"]);
+    assert_eq!(kinds(&stage, run.run_id).await, ["suspended", "decided", "rejected", "settled"]);
 }
 
 #[tokio::test]
@@ -95,7 +103,10 @@ async fn a_decision_that_was_there_before_the_gate_opens_it_or_ends_the_run_at_o
         );
         assert_eq!(soon(ended).await.unwrap(), state);
         assert_eq!(judge.asked(), asked);
-        assert!(!kinds(&stage, id).await.contains(&"suspended"));
+        let kinds = kinds(&stage, id).await;
+        assert!(!kinds.contains(&"suspended"));
+        let run = stage.run(id).await;
+        assert_eq!((run.gate.unwrap().decision, run.steps.is_empty()), (choice, choice == Choice::Reject));
     }
 }
 
@@ -154,6 +165,104 @@ async fn a_decision_on_record_goes_before_the_end_of_the_wait_also_where_nobody_
         let (ended, ()) = tokio::join!(running, deciding);
         assert_eq!((ended.unwrap(), judge.asked()), (state, asked));
     }
+}
+
+/// A decision gets into the log after the engine has looked and before it closes the gate.
+#[tokio::test(start_paused = true)]
+async fn a_decision_that_comes_at_the_very_end_of_the_wait_counts_or_finds_the_gate_closed() {
+    for (default, choice, state) in [
+        (Choice::Reject, Choice::Approve, RunState::Done),
+        (Choice::Approve, Choice::Reject, RunState::Cancelled),
+    ] {
+        let (stage, judge) = stage(default);
+        let claim = stage.admit().await;
+        let (id, mut engine) = (claim.run(), stage.engine());
+        engine.store = Arc::new(crate::faults::deciding(stage.store.clone(), wish(choice)));
+        let ended = engine
+            .run(claim, &stage.plan, stage.team.clone(), Box::new(NoControls), CancellationToken::new())
+            .await;
+        let asked = if state == RunState::Done { 2 } else { 0 };
+        assert_eq!((ended.unwrap(), judge.asked()), (state, asked), "{:?}", kinds(&stage, id).await);
+        let run = stage.run(id).await;
+        assert_eq!(run.gate.as_ref().unwrap().by, "mcp boss@1");
+        assert_eq!(run.decision(), Some(&run.decisions[0]));
+    }
+}
+
+/// A rejection gets into the log while an approval is taken in.
+#[tokio::test]
+async fn until_the_run_goes_on_a_rejection_of_run_or_step_rejects() {
+    for early in [false, true] {
+        let (stage, judge) = stage(Choice::Approve);
+        let claim = stage.admit().await;
+        let (id, mut engine) = (claim.run(), stage.engine());
+        engine.store = Arc::new(crate::faults::deciding(stage.store.clone(), wish(Choice::Reject)));
+        let running = engine.run(
+            claim,
+            &stage.plan,
+            stage.team.clone(),
+            Box::new(NoControls),
+            CancellationToken::new(),
+        );
+        let approving = async {
+            let is_there = |run: &cyberine_run_store::Run| {
+                if early { !run.steps.is_empty() } else { run.state == RunState::Suspended }
+            };
+            stage.see(id, is_there).await;
+            let step = Some(STEP_ID.to_owned());
+            stage.store.decide(id, Wish { step, ..wish(Choice::Approve) }).await.unwrap();
+        };
+        let (ended, ()) = soon(async { tokio::join!(running, approving) }).await;
+        assert_eq!((ended.unwrap(), judge.asked()), (RunState::Cancelled, 0));
+        let run = stage.run(id).await;
+        assert_eq!(run.decision().unwrap().decision, Choice::Reject, "the one that counted");
+        let log = stage.store.events(id, 0).await.unwrap();
+        assert_eq!(Effect::of(&run.decisions[1], &log), Ok(Effect::Ends));
+    }
+}
+
+#[tokio::test]
+async fn what_a_decision_did_is_told_as_it_was_when_it_was_made() {
+    let step = || Some(STEP_ID.to_owned());
+    let (stage, _) = stage(Choice::Reject);
+    let run = stage
+        .play_with(async |id| {
+            stage.see(id, |run| run.state == RunState::Suspended).await;
+            stage.store.decide(id, wish(Choice::Approve)).await.unwrap();
+            stage.see(id, |run| run.gate.is_some()).await;
+            stage.store.decide(id, Wish { step: step(), ..wish(Choice::Reject) }).await.unwrap();
+        })
+        .await;
+    assert_eq!(run.state, RunState::Done);
+    let log = stage.store.events(run.run_id, 0).await.unwrap();
+    assert_eq!(Effect::of(&run.decisions[0], &log), Ok(Effect::GoesOn));
+    let late = Effect::of(&run.decisions[1], &log).unwrap();
+    assert!(
+        late.to_string().contains("it was approved by mcp boss@1") || late.to_string().contains("over"),
+        "{late}"
+    );
+    assert_eq!((late.name(), run.decision()), ("on_record", Some(&run.decisions[0])));
+
+    // Before it waits, after a rejection, and where no approval is needed.
+    let mut stage = stage;
+    let claim = stage.admit().await;
+    let id = claim.run();
+    let began = RunEvent::StepStarted { step: STEP_ID.to_owned(), name: "Dispatch".to_owned() };
+    stage.store.append(&claim, vec![began]).await.unwrap();
+    let effect = async |choice, step| {
+        stage.store.decide(id, Wish { step, ..wish(choice) }).await.unwrap();
+        let (run, log) = (stage.run(id).await, stage.store.events(id, 0).await.unwrap());
+        Effect::of(run.decisions.last().unwrap(), &log).unwrap()
+    };
+    assert_eq!(effect(Choice::Reject, None).await, Effect::Ends);
+    let ends = effect(Choice::Approve, step()).await.to_string();
+    assert!(ends.contains("the run ends, since it was rejected by mcp boss@1"), "{ends}");
+    stage.plan.approval = None;
+    let claim = stage.admit().await;
+    stage.store.decide(claim.run(), wish(Choice::Approve)).await.unwrap();
+    let (run, log) = (stage.run(claim.run()).await, stage.store.events(claim.run(), 0).await.unwrap());
+    let effect = Effect::of(&run.decisions[0], &log).unwrap().to_string();
+    assert!(effect.contains("the run, which is queued, needs no approval"), "{effect}");
 }
 
 #[tokio::test]

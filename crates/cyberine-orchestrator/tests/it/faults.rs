@@ -1,13 +1,13 @@
 //! A store that breaks.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cyberine_orchestrator::{EngineError, NoControls};
 use cyberine_run_store::{
-    CancelOutcome, Claim, DecideOutcome, Event, NewRun, Reserve, Run, RunEvent, RunState, RunStore,
-    StoreError, Wish,
+    CancelOutcome, Claim, DecideOutcome, Event, NewRun, ProjectId, Reserve, Run, RunEvent, RunState,
+    RunStore, StoreError, Wish,
 };
 use cyberine_types::RunId;
 use futures_util::future::BoxFuture;
@@ -25,16 +25,20 @@ struct Breaking<S> {
     appends: AtomicUsize,
     /// Nobody is told of a change, and waiting for one never ends.
     mute: bool,
+    /// Somebody decides this right before the first append that rests on what was read.
+    decision: Mutex<Option<Wish>>,
 }
 
 /// A store that refuses the append of this number, counted from 1.
 pub(crate) fn breaking(inner: impl RunStore, at: usize) -> impl RunStore {
-    Breaking { inner, at, and_on: false, fenced: false, appends: AtomicUsize::new(0), mute: false }
+    let (appends, decision) = (AtomicUsize::new(0), Mutex::default());
+    Breaking { inner, at, and_on: false, fenced: false, appends, mute: false, decision }
 }
 
 /// A store that is whole and tells nobody of a change.
 pub(crate) fn mute(inner: impl RunStore) -> impl RunStore {
-    Breaking { inner, at: usize::MAX, and_on: false, fenced: false, appends: AtomicUsize::new(0), mute: true }
+    let (appends, decision) = (AtomicUsize::new(0), Mutex::default());
+    Breaking { inner, at: usize::MAX, and_on: false, fenced: false, appends, mute: true, decision }
 }
 
 impl<S: RunStore> RunStore for Breaking<S> {
@@ -57,6 +61,25 @@ impl<S: RunStore> RunStore for Breaking<S> {
             return Box::pin(std::future::ready(Err(error)));
         }
         self.inner.append(claim, events)
+    }
+
+    fn append_after<'a>(
+        &'a self,
+        claim: &'a Claim,
+        seen: u64,
+        events: Vec<RunEvent>,
+    ) -> BoxFuture<'a, Result<u64, StoreError>> {
+        let wish = self.decision.lock().unwrap().take();
+        Box::pin(async move {
+            if let Some(wish) = wish {
+                self.inner.decide(claim.run(), wish).await?;
+            }
+            self.inner.append_after(claim, seen, events).await
+        })
+    }
+
+    fn project(&self, id: RunId) -> BoxFuture<'_, Result<Option<ProjectId>, StoreError>> {
+        self.inner.project(id)
     }
 
     fn load(&self, id: RunId) -> BoxFuture<'_, Result<Option<Run>, StoreError>> {
@@ -96,6 +119,14 @@ impl<S: RunStore> RunStore for Breaking<S> {
     }
 }
 
+/// A store into which somebody writes a decision right before the first append that rests on what
+/// was read.
+pub(crate) fn deciding(inner: impl RunStore, wish: Wish) -> impl RunStore {
+    let appends = AtomicUsize::new(0);
+    let (at, and_on, fenced, mute) = (usize::MAX, false, false, false);
+    Breaking { inner, at, and_on, fenced, appends, mute, decision: Mutex::new(Some(wish)) }
+}
+
 /// Plays two candidates, one of which never ends by itself, with a store that breaks.
 async fn play(at: usize, and_on: bool, fenced: bool) -> (Result<RunState, EngineError>, Run, usize, usize) {
     let gate = Arc::new(Notify::new());
@@ -105,7 +136,8 @@ async fn play(at: usize, and_on: bool, fenced: bool) -> (Result<RunState, Engine
     let id = claim.run();
     let mut engine = stage.engine();
     let (inner, appends) = (stage.store.clone(), AtomicUsize::new(0));
-    engine.store = Arc::new(Breaking { inner, at, and_on, fenced, appends, mute: false });
+    let decision = Mutex::default();
+    engine.store = Arc::new(Breaking { inner, at, and_on, fenced, appends, mute: false, decision });
     let ended = soon(engine.run(
         claim,
         &stage.plan,

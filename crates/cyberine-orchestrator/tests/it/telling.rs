@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cyberine_bus::{Channel, FromKind, Sender};
 use cyberine_orchestrator::{Gate, InProcessLauncher, NoProcesses, Supervisor};
-use cyberine_run_store::{Choice, RunEvent, RunState, RunStore, Wish};
+use cyberine_run_store::{Choice, DeciderKind, RunEvent, RunState, RunStore, Wish};
 use cyberine_types::{InstanceId, Principal, RunId};
 
 use crate::fake::{Fake, Stage};
@@ -32,7 +32,8 @@ async fn every_change_of_state_is_told_once_in_order_as_the_run_itself() {
             let run = stage.see(id, |run| run.state == RunState::Suspended).await;
             assert!(run.awaiting.is_some());
             let by = "boss@1".to_owned();
-            let wish = Wish { choice: Choice::Approve, step: None, comment: None, by };
+            let wish =
+                Wish { choice: Choice::Approve, step: None, comment: None, by, kind: DeciderKind::Mcp };
             stage.store.decide(id, wish).await.unwrap();
         })
         .await;
@@ -44,7 +45,7 @@ async fn every_change_of_state_is_told_once_in_order_as_the_run_itself() {
     let expected = [
         "started".to_owned(),
         format!("suspended: waits until {} for an approval, then: reject", expires.unwrap()),
-        "resumed by boss@1".to_owned(),
+        "resumed by mcp boss@1".to_owned(),
         "judged by consensus: a tie".to_owned(),
         "judged by llm-judge: b wins".to_owned(),
         format!("settled done: {}", run.detail),

@@ -6,7 +6,7 @@ use cyberine_types::{Billing, Clock as _, RunId, Timestamp};
 
 use super::{Subject, answered, asked, settled, won};
 use crate::error::StoreError;
-use crate::event::{Choice, OperatorDecision, RunEvent, RunState};
+use crate::event::{Choice, DeciderKind, OperatorDecision, RunEvent, RunState};
 use crate::fold::fold;
 use crate::port::{COMMENT_CHARS, DecideOutcome, Ledger, Registry, RunStore, Wish};
 
@@ -14,7 +14,13 @@ use crate::port::{COMMENT_CHARS, DecideOutcome, Ledger, Registry, RunStore, Wish
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn wish(choice: Choice, step: Option<&str>) -> Wish {
-    Wish { choice, step: step.map(str::to_owned), comment: None, by: "contract@1".to_owned() }
+    Wish {
+        choice,
+        step: step.map(str::to_owned),
+        comment: None,
+        by: "contract@1".to_owned(),
+        kind: DeciderKind::Mcp,
+    }
 }
 
 fn waits() -> RunEvent {
@@ -40,6 +46,7 @@ pub(super) async fn the_first_decision_on_a_target_stands<S: RunStore + Registry
         step_id: Some("dispatch".to_owned()),
         comment: Some(comment),
         decided_by: "contract@1".to_owned(),
+        decider_kind: DeciderKind::Mcp,
         decided_at: subject.clock.now(),
     };
     assert_eq!(decide(&subject.store, id, first).await, DecideOutcome::Recorded(expected.clone()));
@@ -125,4 +132,52 @@ pub(super) async fn a_run_that_waits_goes_on<S: RunStore + Registry + Ledger>(su
     subject.append(&claim, vec![settled(RunState::Done)]).await;
     let run = subject.other.load(id).await.expect("it loads").expect("it is there");
     assert_eq!((run.state, run.awaiting.is_none(), run.winner().is_some()), (RunState::Done, true, true));
+}
+
+pub(super) async fn what_rests_on_a_log_that_has_gone_on_is_not_appended<S: RunStore + Registry + Ledger>(
+    subject: &Subject<S>,
+) {
+    let claim = subject.admitted("moved").await;
+    let id = claim.run();
+    subject.append(&claim, asked(Billing::Free)).await;
+    let seen = subject.append(&claim, vec![answered("Rhine", None), waits()]).await;
+    decide(&subject.other, id, wish(Choice::Reject, None)).await;
+    let resumed = || vec![RunEvent::Resumed { by: "expiry".to_owned() }];
+    for stale in [0, seen - 1, seen, seen + 2] {
+        let refused = subject.store.append_after(&claim, stale, resumed()).await;
+        let Err(StoreError::Moved { run, last, seen: shown }) = refused else {
+            panic!("{stale}: {refused:?}");
+        };
+        assert_eq!((run, last, shown), (id, seen + 1, stale));
+    }
+    let run = subject.other.load(id).await.expect("it loads").expect("it is there");
+    assert_eq!((run.state, run.next_seq), (RunState::Suspended, seen + 2), "nothing was recorded");
+    let rejected = vec![RunEvent::Rejected { by: "mcp contract@1".to_owned() }];
+    let appended = subject.store.append_after(&claim, seen + 1, rejected).await;
+    assert_eq!(appended.expect("nothing has come since"), seen + 2);
+    decide(&subject.other, id, wish(Choice::Approve, Some("dispatch"))).await;
+    let run = subject.other.load(id).await.expect("it loads").expect("it is there");
+    let gate = run.gate.as_ref().map(|gate| gate.decision);
+    assert_eq!((run.state, gate, run.awaiting.is_none()), (RunState::Running, Some(Choice::Reject), true));
+    assert_eq!(run.decision().map(|decision| decision.decision), Some(Choice::Reject));
+}
+
+pub(super) async fn a_log_does_not_go_back_in_time<S: RunStore + Registry + Ledger>(subject: &Subject<S>) {
+    let begun = subject.clock.now();
+    let claim = subject.admitted("backwards").await;
+    let id = claim.run();
+    subject.clock.step(5_000);
+    subject.append(&claim, asked(Billing::Free)).await;
+    subject.clock.step(-4_000);
+    decide(&subject.other, id, wish(Choice::Approve, None)).await;
+    subject.other.request_cancel(id, "contract@1".to_owned(), None).await.expect("it is recorded");
+    drop(claim);
+    let claim = subject.other.adopt(id).await.expect("it is asked").expect("its holder is gone");
+    subject.append(&claim, vec![settled(RunState::Cancelled)]).await;
+    let log = subject.store.events(id, 0).await.expect("it has events");
+    assert!(log.is_sorted_by_key(|event| event.at), "{log:?}");
+    let last = log.last().map(|event| event.at.unix_ms());
+    assert_eq!(last, Some(begun.unix_ms() + 5_000));
+    let run = subject.store.load(id).await.expect("it loads").expect("it is there");
+    assert_eq!(run.decisions[0].decided_at.unix_ms(), begun.unix_ms() + 5_000);
 }

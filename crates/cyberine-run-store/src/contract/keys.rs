@@ -93,3 +93,23 @@ pub(super) async fn what_is_kept_of_a_key_is_bounded<S: Idempotency>(subject: &S
     let refused = subject.store.begin(long, String::new()).await;
     assert!(matches!(refused, Err(StoreError::TooLarge { what: "key", .. })), "{refused:?}");
 }
+
+pub(super) async fn work_that_came_to_nothing_is_named_anew_once<S: Idempotency>(subject: &Subject<S>) {
+    let one = key("p", "k", "orchestrate 1");
+    let redraft = async |store: &S, old: &str, new: &str| {
+        store.redraft(one.clone(), old.to_owned(), new.to_owned()).await
+    };
+    let unknown = redraft(&subject.store, "first", "second").await;
+    assert!(matches!(unknown, Err(StoreError::KeyNotOpen { .. })), "{unknown:?}");
+    begun(&subject.store, &one, "first").await;
+    assert_eq!(redraft(&subject.store, "first", "second").await.expect("it is open"), Begun::Fresh);
+    let late = redraft(&subject.other, "first", "third").await;
+    assert_eq!(late.expect("it is answered"), unfinished("second"));
+    assert_eq!(begun(&subject.other, &one, "fourth").await, unfinished("second"));
+    let other = key("p", "k", "orchestrate 2");
+    let conflict = subject.other.redraft(other, "second".to_owned(), "fifth".to_owned()).await;
+    assert_eq!(conflict.expect("it is answered"), Begun::Conflict);
+    finished(&subject.store, &one, json!(1)).await;
+    let done = redraft(&subject.other, "second", "sixth").await;
+    assert_eq!(done.expect("it is answered"), Begun::Finished(json!(1)));
+}

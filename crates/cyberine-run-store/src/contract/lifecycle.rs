@@ -1,5 +1,6 @@
 //! What a run goes through, and who may write it.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::time::{Duration, Instant};
 
 use cyberine_types::{Billing, RunId, Usd};
@@ -8,7 +9,7 @@ use super::{Subject, answered, asked, settled, won};
 use crate::error::StoreError;
 use crate::event::{RunEvent, RunState};
 use crate::fold::fold;
-use crate::port::{CancelOutcome, Ledger, Registry, Reserve, RunStore};
+use crate::port::{CancelOutcome, Ledger, ProjectId, Registry, Reserve, RunStore};
 
 /// Longer than any implementation takes to notice a change.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -166,4 +167,15 @@ pub(super) async fn a_wait_without_a_change_ends_in_time<S: RunStore + Registry 
     let (since, wait) = (Instant::now(), Duration::from_millis(30));
     subject.other.changed(claim.run(), 1, wait).await;
     assert!(since.elapsed() >= wait && since.elapsed() < PATIENCE);
+}
+
+pub(super) async fn a_run_belongs_to_the_directory_it_was_admitted_for<S: RunStore + Registry + Ledger>(
+    subject: &Subject<S>,
+) {
+    let claim = subject.admitted("ours").await;
+    let metadata = std::fs::metadata(&subject.project).expect("the project is there");
+    let expected = ProjectId { device: metadata.dev(), inode: metadata.ino() };
+    assert_eq!(subject.other.project(claim.run()).await.expect("it is asked"), Some(expected));
+    let nobody = subject.other.project(RunId::random()).await;
+    assert_eq!(nobody.expect("it is asked"), None);
 }

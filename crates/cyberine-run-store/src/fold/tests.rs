@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::charge::charge;
-use crate::event::{Choice, OperatorDecision, ProcessCount};
+use crate::event::{Choice, DeciderKind, OperatorDecision, ProcessCount};
 
 const DOLLAR: Usd = Usd::from_micros(1_000_000);
 
@@ -241,6 +241,7 @@ fn decided(decision: Choice, step: Option<&str>) -> RunEvent {
         step_id: step.map(str::to_owned),
         comment: None,
         decided_by: "human u".to_owned(),
+        decider_kind: DeciderKind::Human,
         decided_at: Timestamp::from_unix_ms(1),
     };
     RunEvent::Decided { decision }

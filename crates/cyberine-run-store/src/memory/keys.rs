@@ -24,11 +24,31 @@ impl Keys {
         let entry = Entry::open(&key, draft, now);
         let place = (key.scope, key.key);
         if let Some(known) = self.entries.get(&place).filter(|known| known.begun_at >= oldest) {
-            return Ok(known.clone().begun(&key.fingerprint));
+            return Ok(known.begun(&key.fingerprint));
         }
         self.entries.retain(|_, known| known.begun_at >= oldest);
         self.entries.insert(place, entry);
         Ok(Begun::Fresh)
+    }
+
+    fn redraft(
+        &mut self,
+        now: Timestamp,
+        key: IdempotencyKey,
+        old: &str,
+        new: String,
+    ) -> Result<Begun, StoreError> {
+        keys::check(&key, &new)?;
+        let IdempotencyKey { scope, key, fingerprint } = key;
+        let entry = self.entries.get_mut(&(scope, key.clone()));
+        let Some(entry) = entry.filter(|entry| entry.begun_at >= keys::oldest(now)) else {
+            return Err(StoreError::KeyNotOpen { key });
+        };
+        if entry.is_open(&fingerprint, old) {
+            entry.draft = new;
+            return Ok(Begun::Fresh);
+        }
+        Ok(entry.begun(&fingerprint))
     }
 
     fn finish(&mut self, key: IdempotencyKey, result: &Value) -> Result<(), StoreError> {
@@ -51,5 +71,15 @@ impl Idempotency for MemoryRunStore {
 
     fn finish(&self, key: IdempotencyKey, result: Value) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move { self.with(|runs| runs.keys.finish(key, &result)) })
+    }
+
+    fn redraft(
+        &self,
+        key: IdempotencyKey,
+        old: String,
+        new: String,
+    ) -> BoxFuture<'_, Result<Begun, StoreError>> {
+        let now = self.inner.clock.now();
+        Box::pin(async move { self.with(|runs| runs.keys.redraft(now, key, &old, new)) })
     }
 }

@@ -57,6 +57,33 @@ pub(crate) fn finish(conn: &mut Connection, key: &IdempotencyKey, result: &Value
     Ok(())
 }
 
+/// Names the work of an open key anew, where it is still named `old` and has no result.
+pub(crate) fn redraft(
+    conn: &mut Connection,
+    now: Timestamp,
+    key: &IdempotencyKey,
+    old: &str,
+    new: String,
+) -> Result<Begun, StoreError> {
+    keys::check(key, &new)?;
+    let failed = database("name the work of a key anew");
+    let tx = transaction(conn)?;
+    let entry = entry(&tx, key).map_err(&failed)?.filter(|entry| entry.begun_at >= keys::oldest(now));
+    match entry {
+        Some(entry) if entry.is_open(&key.fingerprint, old) => {
+            tx.execute(
+                "UPDATE keys SET draft = ?3 WHERE scope = ?1 AND key = ?2",
+                params![key.scope, key.key, new],
+            )
+            .map_err(&failed)?;
+            tx.commit().map_err(database("commit a key"))?;
+            Ok(Begun::Fresh)
+        }
+        Some(entry) => Ok(entry.begun(&key.fingerprint)),
+        None => Err(StoreError::KeyNotOpen { key: key.key.clone() }),
+    }
+}
+
 fn entry(conn: &Connection, key: &IdempotencyKey) -> rusqlite::Result<Option<Entry>> {
     conn.query_row(
         "SELECT fingerprint, draft, result, begun_at FROM keys WHERE scope = ?1 AND key = ?2",

@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use cyberine_fs::Watcher;
+use cyberine_fs::{Identity, Watcher};
 use cyberine_types::{RunId, UtcDay};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
+use super::write::Addition;
 use super::{SqliteRunStore, keys, read, search};
 use crate::claim::Claim;
 use crate::error::StoreError;
@@ -14,7 +15,7 @@ use crate::event::{Event, RunEvent};
 use crate::home::Home;
 use crate::port::{
     Begun, CancelOutcome, Cursor, DayTotals, DecideOutcome, Idempotency, IdempotencyKey, Ledger, NewRun,
-    Registry, Reserve, RunStore, RunSummary, Wish,
+    ProjectId, Registry, Reserve, RunStore, RunSummary, Wish,
 };
 use crate::run::Run;
 
@@ -28,8 +29,23 @@ impl RunStore for SqliteRunStore {
         claim: &'a Claim,
         events: Vec<RunEvent>,
     ) -> BoxFuture<'a, Result<u64, StoreError>> {
-        let (held, projector) = ((claim.run(), claim.epoch()), claim.projector());
-        Box::pin(self.blocking(move |inner| inner.append(held, projector.as_deref(), events)))
+        self.extend(claim, None, events)
+    }
+
+    fn append_after<'a>(
+        &'a self,
+        claim: &'a Claim,
+        seen: u64,
+        events: Vec<RunEvent>,
+    ) -> BoxFuture<'a, Result<u64, StoreError>> {
+        self.extend(claim, Some(seen), events)
+    }
+
+    fn project(&self, id: RunId) -> BoxFuture<'_, Result<Option<ProjectId>, StoreError>> {
+        Box::pin(self.blocking(move |inner| {
+            let known = inner.database.read(|conn| read::project(conn, id))?;
+            Ok(known.map(|(_, Identity { device, inode })| ProjectId { device, inode }))
+        }))
     }
 
     fn load(&self, id: RunId) -> BoxFuture<'_, Result<Option<Run>, StoreError>> {
@@ -102,9 +118,32 @@ impl Idempotency for SqliteRunStore {
     fn finish(&self, key: IdempotencyKey, result: Value) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(self.blocking(move |inner| inner.database.write(|conn| keys::finish(conn, &key, &result))))
     }
+
+    fn redraft(
+        &self,
+        key: IdempotencyKey,
+        old: String,
+        new: String,
+    ) -> BoxFuture<'_, Result<Begun, StoreError>> {
+        Box::pin(self.blocking(move |inner| {
+            let now = inner.clock.now();
+            inner.database.write(|conn| keys::redraft(conn, now, &key, &old, new))
+        }))
+    }
 }
 
 impl SqliteRunStore {
+    fn extend(
+        &self,
+        claim: &Claim,
+        seen: Option<u64>,
+        bodies: Vec<RunEvent>,
+    ) -> BoxFuture<'_, Result<u64, StoreError>> {
+        let addition = Addition { run: claim.run(), epoch: claim.epoch(), seen, bodies };
+        let projector = claim.projector();
+        Box::pin(self.blocking(move |inner| inner.append(addition, projector.as_deref())))
+    }
+
     /// Looks, and waits for the next wake-up, until the run has moved on or the time is up. The
     /// subscription is made before the first look, so that no change falls between the two.
     async fn wait_for_change(&self, id: RunId, after: u64, timeout: Duration) {

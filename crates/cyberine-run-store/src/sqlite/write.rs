@@ -1,6 +1,6 @@
 //! The transactions that change something. One commit is one transition.
 
-use cyberine_types::{RunId, Timestamp, Usd};
+use cyberine_types::{Clock, RunId, Timestamp, Usd};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use super::read::{self, Row};
@@ -11,6 +11,15 @@ use crate::event::{Event, RunEvent};
 use crate::fold::{self, preview};
 use crate::port::{CancelOutcome, DayTotals, DecideOutcome, NewRun, Reserve, Wish};
 use crate::run::Run;
+
+/// What is to be appended, by whom, and after what.
+pub(crate) struct Addition {
+    pub(crate) run: RunId,
+    pub(crate) epoch: u64,
+    /// The last event there may be.
+    pub(crate) seen: Option<u64>,
+    pub(crate) bodies: Vec<RunEvent>,
+}
 
 /// A project directory and which one it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -182,13 +191,12 @@ fn insert_events(tx: &Transaction<'_>, n: i64, run: RunId, events: &[Event]) -> 
     Ok(())
 }
 
-/// Appends under a claim of `epoch`.
+/// Appends under a claim.
 pub(crate) fn append(
     conn: &mut Connection,
-    at: Timestamp,
-    (id, epoch): (RunId, u64),
+    clock: &dyn Clock,
     known: Option<Run>,
-    bodies: Vec<RunEvent>,
+    Addition { run: id, epoch, seen, bodies }: Addition,
 ) -> Result<Changed, StoreError> {
     let tx = begin(conn)?;
     let row = present(&tx, id)?;
@@ -199,7 +207,10 @@ pub(crate) fn append(
     if row.settled {
         return fenced("the run is over");
     }
-    let changed = extend(&tx, &row, at, known, bodies)?;
+    if let Some(seen) = seen.filter(|seen| *seen != row.last_seq) {
+        return Err(StoreError::Moved { run: id, last: row.last_seq, seen });
+    }
+    let changed = extend(&tx, &row, clock.now(), known, bodies)?;
     tx.commit().map_err(database("commit a transition"))?;
     Ok(changed)
 }
@@ -208,7 +219,7 @@ pub(crate) fn append(
 /// where the run is over.
 pub(crate) fn claim(
     conn: &mut Connection,
-    at: Timestamp,
+    clock: &dyn Clock,
     id: RunId,
     known: Option<Run>,
     bodies: Vec<RunEvent>,
@@ -221,7 +232,7 @@ pub(crate) fn claim(
     row.epoch += 1;
     tx.execute("UPDATE runs SET epoch = ?2 WHERE n = ?1", params![row.n, int(row.epoch)])
         .map_err(database("take a claim"))?;
-    let changed = extend(&tx, &row, at, known, bodies)?;
+    let changed = extend(&tx, &row, clock.now(), known, bodies)?;
     tx.commit().map_err(database("commit a claim"))?;
     Ok(Some(changed))
 }
@@ -229,7 +240,7 @@ pub(crate) fn claim(
 /// Records that somebody wants the run stopped. Needs no claim.
 pub(crate) fn request_cancel(
     conn: &mut Connection,
-    at: Timestamp,
+    clock: &dyn Clock,
     id: RunId,
     by: String,
     reason: Option<String>,
@@ -241,7 +252,7 @@ pub(crate) fn request_cancel(
         return Ok(CancelOutcome::AlreadyFinished(run.state));
     }
     if run.cancel_requested_by.is_none() {
-        extend(&tx, &row, at, Some(run), vec![RunEvent::CancelRequested { by, reason }])?;
+        extend(&tx, &row, clock.now(), Some(run), vec![RunEvent::CancelRequested { by, reason }])?;
         tx.commit().map_err(database("commit a request to stop"))?;
     }
     Ok(CancelOutcome::Requested)
@@ -251,13 +262,14 @@ pub(crate) fn request_cancel(
 /// that is still open.
 pub(crate) fn decide(
     conn: &mut Connection,
-    at: Timestamp,
+    clock: &dyn Clock,
     id: RunId,
     wish: Wish,
 ) -> Result<(DecideOutcome, Option<Run>), StoreError> {
     let tx = begin(conn)?;
     let Some(row) = read::row(&tx, id)? else { return Ok((DecideOutcome::NotFound, None)) };
     let run = read::run_of(&tx, &row, None)?;
+    let at = run.moment(clock.now());
     let decision = match run.decide(wish, at) {
         Ok(decision) => decision,
         Err(outcome) => return Ok((outcome, None)),
@@ -272,14 +284,16 @@ fn present(tx: &Transaction<'_>, id: RunId) -> Result<Row, StoreError> {
     read::row(tx, id)?.ok_or(StoreError::NotFound { run: id })
 }
 
+/// Appends at the moment `now`, which is read after the database's lock was waited for.
 fn extend(
     tx: &Transaction<'_>,
     row: &Row,
-    at: Timestamp,
+    now: Timestamp,
     known: Option<Run>,
     bodies: Vec<RunEvent>,
 ) -> Result<Changed, StoreError> {
     let mut run = read::run_of(tx, row, known)?;
+    let at = run.moment(now);
     let winner_before = winner_preview(&run);
     let mut added = Vec::with_capacity(bodies.len());
     for body in bodies {

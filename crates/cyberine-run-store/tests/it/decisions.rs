@@ -4,8 +4,8 @@ use std::process::{Child, Stdio};
 
 use cyberine_run_store::doctor::{FindingKind, check, rebuild};
 use cyberine_run_store::{
-    Choice, Claim, DecideOutcome, Event, OperatorDecision, Run, RunEvent, RunState, RunStore as _,
-    SqliteRunStore, StoreError, Wish, fold,
+    Choice, Claim, DecideOutcome, DeciderKind, Event, OperatorDecision, Run, RunEvent, RunState,
+    RunStore as _, SqliteRunStore, StoreError, Wish, fold,
 };
 use cyberine_types::RunId;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use crate::support::{Place, Said, assert_sound, block_on, child_about, dollar, i
 
 fn wish(choice: Choice, step: Option<&str>) -> Wish {
     let comment = Some("because \u{1b}[31m\0 of it\n".to_owned());
-    Wish { choice, step: step.map(str::to_owned), comment, by: "test@1".to_owned() }
+    Wish { choice, step: step.map(str::to_owned), comment, by: "test@1".to_owned(), kind: DeciderKind::Mcp }
 }
 
 fn started() -> Vec<RunEvent> {
@@ -68,6 +68,7 @@ fn a_decision_is_shown_at_once_while_a_runner_lives_and_after_it_is_gone() {
             "\"stepId\": \"dispatch\"",
             "\"comment\": \"because \\u001b[31m\\u0000 of it\\n\"",
             "\"decidedBy\": \"test@1\"",
+            "\"deciderKind\": \"mcp\"",
             "\"decidedAt\"",
         ] {
             assert!(text.contains(member), "{member} in {text}");

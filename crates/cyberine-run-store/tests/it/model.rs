@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cyberine_run_store::{
-    CancelOutcome, Choice, Claim, DayTotals, DecideOutcome, Ledger, MemoryRunStore, ProcessCount, Reserve,
-    RunEvent, RunState, RunStore, StoreError, Wish,
+    CancelOutcome, Choice, Claim, DayTotals, DecideOutcome, DeciderKind, Ledger, MemoryRunStore,
+    ProcessCount, Reserve, RunEvent, RunState, RunStore, StoreError, Wish,
 };
 use cyberine_types::{Billing, Clock as _, CostBasis, RunId, Usage, Usd};
 use proptest::prelude::*;
@@ -245,7 +245,7 @@ impl<S: RunStore + Ledger> Model<'_, S> {
 /// Step 0 is `s`, once it has begun; there is never a step 1.
 async fn decide(store: &impl RunStore, id: RunId, run: &mut Known, step: Option<u32>, choice: Choice) {
     let step_id = step.map(|step| if step == 0 { "s" } else { "t" }.to_owned());
-    let wish = Wish { choice, step: step_id, comment: None, by: "model".to_owned() };
+    let wish = Wish { choice, step: step_id, comment: None, by: "model".to_owned(), kind: DeciderKind::Mcp };
     let outcome = store.decide(id, wish).await.unwrap();
     let there = step.is_none_or(|step| step == 0 && run.asked > 0);
     match (there, run.decided.get(&step), outcome) {

@@ -83,6 +83,11 @@ impl MailReport {
         Ok(())
     }
 
+    /// Whether something is told of as a finding.
+    pub(super) const fn has_findings(&self) -> bool {
+        !self.broken.is_empty() || !self.damaged_presence.is_empty()
+    }
+
     pub(super) fn print(&self, out: &Out) {
         let Self { mailboxes, messages, bytes, .. } = self;
         if *mailboxes > 0 {

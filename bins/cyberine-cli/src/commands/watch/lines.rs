@@ -111,6 +111,12 @@ fn of_run(id: RunId, event: &RunEvent) -> Option<Line> {
         RunEvent::Resumed { by } => {
             line("resumed", format!("goes on, after {}", cut(by, TEXT)), Some(RunState::Running))
         }
+        RunEvent::Approved { by } => {
+            line("approved", format!("goes on without waiting, after {}", cut(by, TEXT)), None)
+        }
+        RunEvent::Rejected { by } => {
+            line("rejected", format!("rejected by {}, and ends", cut(by, TEXT)), Some(RunState::Running))
+        }
         RunEvent::Decided { decision } => {
             let step = decision.step_id.as_deref().map(|step| format!("step {} ", cut(step, TEXT)));
             line("decided", format!("{}{}", step.unwrap_or_default(), told(decision)), None)

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::llm_judge::Question;
-use cyberine_run_store::{Event, OperatorDecision, ProcessCount, Run, fold};
+use cyberine_run_store::{DeciderKind, Event, OperatorDecision, ProcessCount, Run, fold};
 use cyberine_types::{RunId, Timestamp, Usd};
 use proptest::prelude::*;
 
@@ -108,6 +108,7 @@ fn outside(course: &Course, step: usize) -> (Vec<RunEvent>, Vec<Input>) {
             step_id: None,
             comment: None,
             decided_by: "boss@1".into(),
+            decider_kind: DeciderKind::Mcp,
             decided_at: Timestamp::from_unix_ms(0),
         };
         log.push(RunEvent::Decided { decision });
@@ -148,7 +149,7 @@ fn play(course: &Course) -> Outcome {
             inputs.extend(more);
         }
         for input in inputs.drain(..) {
-            let effects = machine.step(input);
+            let effects = super::step(&mut machine, input);
             outcome.log.extend(effects.append);
             for action in effects.actions {
                 match action {
@@ -163,6 +164,7 @@ fn play(course: &Course) -> Outcome {
                         on_expiry: gate.on_expiry,
                     }),
                     Action::KillTurns => killed = true,
+                    Action::Close { .. } => unreachable!("the step has closed it"),
                     Action::Settle(settlement) => outcome.ends.push(settlement),
                 }
                 assert!(!killed || open.len() <= names.len(), "nothing starts once turns are killed");
@@ -183,8 +185,7 @@ fn position(log: &[RunEvent], wanted: impl Fn(&RunEvent) -> bool) -> Option<usiz
 /// What an approval means for the log: nothing of judging stands in it before one.
 fn check_gate(course: &Course, log: &[RunEvent]) {
     let approved = |event: &RunEvent| match event {
-        RunEvent::Decided { decision } => decision.decision == Choice::Approve,
-        RunEvent::Resumed { .. } => true,
+        RunEvent::Approved { .. } | RunEvent::Resumed { .. } => true,
         _ => false,
     };
     let judging = |event: &RunEvent| matches!(event, RunEvent::JudgeAsked { .. } | RunEvent::Judged { .. });
