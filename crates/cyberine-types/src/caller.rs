@@ -2,7 +2,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::visible::is_invisible;
+use crate::visible::{is_blank, is_invisible};
+
+/// What records call a client that gives no name.
+const NAMELESS: &str = "unknown-mcp-client";
 
 /// Who is allowed to act: authority. Minted only by a transport, from facts of the connection;
 /// no argument, parameter or client-supplied name ever becomes one.
@@ -33,13 +36,19 @@ pub struct ClientInfo {
 
 impl ClientInfo {
     /// `name@version`, without characters that are not seen and each part cut to 128 characters,
-    /// so that a name can neither break a log line, nor fill a record, nor pass for another.
+    /// so that a name can neither break a log line, nor fill a record, nor pass for another. Without
+    /// a version it is the name; without a name that can be seen, `unknown-mcp-client`.
     #[must_use]
     pub fn label(&self) -> String {
         fn part(text: &str) -> String {
             text.chars().filter(|c| !c.is_control() && !is_invisible(*c)).take(128).collect()
         }
-        format!("{}@{}", part(&self.name), part(&self.version))
+        let (name, version) = (part(&self.name), part(&self.version));
+        match (is_blank(&name), is_blank(&version)) {
+            (true, _) => NAMELESS.to_owned(),
+            (false, true) => name,
+            (false, false) => format!("{name}@{version}"),
+        }
     }
 }
 
@@ -56,7 +65,7 @@ impl Caller {
     /// How records name this caller: `name@version`, or `unknown-mcp-client`.
     #[must_use]
     pub fn attribution(&self) -> String {
-        self.client.as_ref().map_or_else(|| "unknown-mcp-client".to_owned(), ClientInfo::label)
+        self.client.as_ref().map_or_else(|| NAMELESS.to_owned(), ClientInfo::label)
     }
 }
 
@@ -82,6 +91,17 @@ mod tests {
     fn a_label_hides_nothing() {
         let info = ClientInfo { name: "a\u{202e}b\u{200b}c\u{e0041}".into(), version: "1".into() };
         assert_eq!(info.label(), "abc@1");
+    }
+
+    #[test]
+    fn a_label_names_somebody() {
+        let label =
+            |name: &str, version: &str| ClientInfo { name: name.into(), version: version.into() }.label();
+        for nobody in ["", " ", "\u{200b}", "\n\u{202e}", "\u{fffd}"] {
+            assert_eq!(label(nobody, "1"), "unknown-mcp-client", "{nobody:?}");
+            assert_eq!(label("host", nobody), "host", "{nobody:?}");
+        }
+        assert_eq!(label("host", "1"), "host@1");
     }
 
     #[test]
