@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use cyberine_run_store::RunState;
 use cyberine_server::{Progress, ToolResult};
+use serde_json::json;
 use tokio::time::Instant;
 
 use crate::arguments::Inspect;
 use crate::follow::{Follower, Story};
 use crate::services::{Services, no_such_run};
 use crate::view;
+use crate::waiting::Wait;
 
 /// How long is waited with a run that waits for somebody itself: its caller should hear of that
 /// soon, and not ask again at once.
@@ -17,9 +19,11 @@ const SUSPENDED: Duration = Duration::from_secs(1);
 
 /// Shows a run. With `waitMs` it first waits for the run to end, or to begin to wait for somebody;
 /// with `sinceSeq`, for any event from that number on; while it waits, `progress` hears of the run.
+/// Without `leave` to wait it shows the run as it is, and says so.
 pub(crate) async fn inspect(
     services: &Services,
     arguments: &Inspect,
+    leave: &Wait<'_>,
     progress: Progress,
 ) -> Result<ToolResult, String> {
     let id = arguments.run;
@@ -29,7 +33,12 @@ pub(crate) async fn inspect(
     if arguments.wait_ms == 0 || run.state.is_terminal() || news_already {
         return Ok(ToolResult::ok(view::bounded(&run)));
     }
-    let mut wait = Duration::from_millis(arguments.wait_ms);
+    if let Some(note) = leave.note {
+        let mut view = view::bounded(&run);
+        view["note"] = json!(note);
+        return Ok(ToolResult::ok(view));
+    }
+    let mut wait = leave.time;
     if run.state == RunState::Suspended && arguments.since_seq.is_none() {
         wait = wait.min(SUSPENDED);
     }

@@ -7,6 +7,7 @@
 //! `initialize` and lists its tools without touching a disk.
 #![warn(missing_docs)]
 
+mod address;
 mod arguments;
 mod bounded;
 mod cancel;
@@ -25,7 +26,9 @@ mod services;
 mod team;
 mod tools;
 mod view;
+mod waiting;
 
+pub use address::{mailbox, team_mailbox};
 pub use project::{DirectoryProject, Project};
 pub use resources::RunResources;
 pub use services::{Dispatcher, LazyServices, NoTickFeeds, Services, Started, TickFeed, TickSource};

@@ -7,10 +7,11 @@ use cyberine_server::ToolResult;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::arguments::Poll;
+use crate::arguments::{Poll, bad};
 use crate::bounded::{MAX_RESULT, cut, size};
 use crate::send::told;
 use crate::services::Services;
+use crate::waiting::Wait;
 
 /// How many messages one poll gives.
 const MESSAGES: usize = 100;
@@ -18,8 +19,8 @@ const MESSAGES: usize = 100;
 const READERS: usize = 20;
 /// How many characters of a name are shown.
 const LINE: usize = 400;
-/// What the result takes beside its messages and readers.
-const FRAME: usize = 512;
+/// What the result takes beside its messages and readers, its note among it.
+const FRAME: usize = 768;
 /// How long is waited before a mailbox is looked at again that was said to have changed and had
 /// not.
 const PACE: Duration = Duration::from_millis(50);
@@ -28,14 +29,22 @@ const WHOLE: &str = "`cyberine inbox` in a terminal";
 
 /// Reads a mailbox for the reader `by` and takes nothing away. How far it says that it has read is
 /// recorded first. Where there is nothing and the caller would wait, it waits for a message.
-pub(crate) async fn poll(services: &Services, arguments: Poll, by: String) -> Result<ToolResult, String> {
-    let page = match read(services, &arguments, &by).await {
+pub(crate) async fn poll(
+    services: &Services,
+    arguments: Poll,
+    wait: &Wait<'_>,
+    by: String,
+) -> Result<ToolResult, String> {
+    let page = match read(services, &arguments, wait, &by).await {
         Ok(page) => page,
         Err(error @ BusError::Off) => {
             return Ok(ToolResult::ok(json!({ "ok": false, "reason": error.to_string(), "messages": [] })));
         }
         Err(error) => return Err(told(&error)),
     };
+    if arguments.text_offset.is_some() {
+        check_text_of(&page, arguments.cursor)?;
+    }
     let readers = match services.bus.readers(arguments.mailbox).await {
         // The caller first: not all may be told of.
         Ok(mut readers) => {
@@ -47,16 +56,45 @@ pub(crate) async fn poll(services: &Services, arguments: Poll, by: String) -> Re
             Vec::new()
         }
     };
-    Ok(ToolResult::ok(bounded(&page, &readers, arguments.text_offset)))
+    let mut result = bounded(&page, &readers, arguments.text_offset);
+    if is_beyond(arguments.cursor, &page) {
+        result["note"] = json!(format!(
+            "cursor {} is beyond the last message, {}: the mailbox was removed or put back since, or the \
+             cursor is another mailbox's. cursor 0 begins with the oldest message.",
+            arguments.cursor, page.last
+        ));
+    } else if let (Some(note), true) = (wait.note, page.messages.is_empty()) {
+        result["note"] = json!(note);
+    }
+    Ok(ToolResult::ok(result))
 }
 
-async fn read(services: &Services, arguments: &Poll, by: &str) -> Result<Page, BusError> {
+/// Whether the mailbox ends before what is known of it.
+const fn is_beyond(cursor: u64, page: &Page) -> bool {
+    page.last < cursor
+}
+
+/// Whether the page holds the message whose text is to go on.
+fn check_text_of(page: &Page, cursor: u64) -> Result<(), String> {
+    let wanted = cursor + 1;
+    match page.messages.first() {
+        Some(message) if message.seq == wanted => Ok(()),
+        _ => Err(bad(
+            "textOffset",
+            &format!(
+                "message {wanted} is not in the mailbox any more, so its text cannot go on; leave textOffset out"
+            ),
+        )),
+    }
+}
+
+async fn read(services: &Services, arguments: &Poll, wait: &Wait<'_>, by: &str) -> Result<Page, BusError> {
     if let Some(through) = arguments.ack_seq {
         services.bus.acknowledge(arguments.mailbox.clone(), by.to_owned(), through).await?;
     }
     match arguments.text_offset {
         Some(_) => services.bus.read(arguments.mailbox.clone(), one(arguments.cursor)).await,
-        None => wait_for_mail(services, arguments).await,
+        None => wait_for_mail(services, arguments, wait.time).await,
     }
 }
 
@@ -65,9 +103,9 @@ fn one(cursor: u64) -> ReadRequest {
     ReadRequest { after: cursor, limit: 1, max_bytes: MAX_RESULT, ..ReadRequest::default() }
 }
 
-async fn wait_for_mail(services: &Services, arguments: &Poll) -> Result<Page, BusError> {
-    let Poll { mailbox, since, cursor, wait_ms, .. } = arguments;
-    let deadline = Instant::now() + Duration::from_millis(*wait_ms);
+async fn wait_for_mail(services: &Services, arguments: &Poll, time: Duration) -> Result<Page, BusError> {
+    let Poll { mailbox, since, cursor, .. } = arguments;
+    let deadline = Instant::now() + time;
     let mut after = *cursor;
     loop {
         let request =
@@ -75,7 +113,8 @@ async fn wait_for_mail(services: &Services, arguments: &Poll) -> Result<Page, Bu
         let page = services.bus.read(mailbox.clone(), request).await?;
         let goes_on = page.more && page.next > after;
         let now = Instant::now();
-        if !page.messages.is_empty() || (!goes_on && now >= deadline) {
+        let is_over = now >= deadline || is_beyond(*cursor, &page);
+        if !page.messages.is_empty() || (!goes_on && is_over) {
             return Ok(page);
         }
         after = page.next;
@@ -270,6 +309,22 @@ mod tests {
         assert_eq!(texts(&bounded(&short, &[], Some(1))), ["ßx"]);
         assert_eq!(texts(&bounded(&short, &[], Some(2))), ["x"]);
         assert_eq!(texts(&bounded(&short, &[], Some(u64::MAX))), [""]);
+    }
+
+    #[test]
+    fn a_text_goes_on_in_its_own_message_only() {
+        let mut page = page(&["one", "two"]);
+        page.messages.remove(0);
+        assert_eq!(check_text_of(&page, 1), Ok(()));
+        for cursor in [0, 2] {
+            let error = check_text_of(&page, cursor).unwrap_err();
+            let message = format!("message {} is not in the mailbox any more", cursor + 1);
+            assert!(
+                error.starts_with("bad arguments: `textOffset`: ") && error.contains(&message),
+                "{error}"
+            );
+        }
+        assert!(check_text_of(&Page::default(), 0).is_err());
     }
 
     #[test]

@@ -11,6 +11,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::OnceCell;
 
 use crate::project::Project;
+use crate::waiting::Waits;
 
 /// What the tools and resources work with.
 #[derive(Clone)]
@@ -98,6 +99,7 @@ pub struct LazyServices(Arc<Lazy>);
 struct Lazy {
     open: Box<Open>,
     cell: OnceCell<Services>,
+    waits: Waits,
 }
 
 impl LazyServices {
@@ -108,7 +110,12 @@ impl LazyServices {
         F: Future<Output = Result<Services, String>> + Send + 'static,
     {
         let open = Box::new(move || -> BoxFuture<'static, _> { Box::pin(open()) });
-        Self(Arc::new(Lazy { open, cell: OnceCell::new() }))
+        Self(Arc::new(Lazy { open, cell: OnceCell::new(), waits: Waits::new() }))
+    }
+
+    /// The places of calls that wait.
+    pub(crate) fn waits(&self) -> &Waits {
+        &self.0.waits
     }
 
     /// The services, opened now if they have not been before.
@@ -125,13 +132,6 @@ impl Services {
             Some(run) if !run.state.is_terminal() && self.buried(id).await => self.load(id).await,
             _ => Ok(run),
         }
-    }
-
-    /// Whether the run was admitted for the project this server works for, wherever that lies now.
-    pub(crate) async fn owns(&self, id: RunId) -> Result<bool, String> {
-        let admitted_for = self.store.project(id).await;
-        let admitted_for = admitted_for.map_err(|error| format!("{error}. {}", error.advice()))?;
-        Ok(admitted_for == Some(self.project.id()))
     }
 
     pub(crate) async fn load(&self, id: RunId) -> Result<Option<Run>, String> {

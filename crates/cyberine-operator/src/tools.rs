@@ -10,8 +10,10 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::arguments::{self, Cancel, Decide, Orchestrate, SendMessage, SendToRole, SendToTeam};
-use crate::once::{Once, Turn};
+use crate::arguments::{
+    self, Cancel, Decide, Inspect, Orchestrate, Poll, SendMessage, SendToRole, SendToTeam,
+};
+use crate::once::{Draft, Once, Turn};
 use crate::send::Writer;
 use crate::services::{LazyServices, Services};
 use crate::{cancel, catalog, decide, inspect, orchestrate, poll, query, team};
@@ -75,16 +77,18 @@ impl OperatorTools {
         let Call { name, arguments, caller, progress, background, cancel, .. } = call;
         match name.as_str() {
             catalog::INSPECT_RUN => {
-                let arguments = arguments::read(arguments)?;
-                inspect::inspect(self.services.get().await?, &arguments, progress).await
+                let arguments: Inspect = arguments::read(arguments)?;
+                let wait = self.services.waits().ask(arguments.wait_ms);
+                inspect::inspect(self.services.get().await?, &arguments, &wait, progress).await
             }
             catalog::QUERY_RUNS => {
                 let arguments = arguments::read(arguments)?;
                 query::query(self.services.get().await?, arguments).await
             }
             catalog::POLL_INBOX => {
-                let arguments = arguments::read(arguments)?;
-                poll::poll(self.services.get().await?, arguments, caller.attribution()).await
+                let arguments: Poll = arguments::read(arguments)?;
+                let wait = self.services.waits().ask(arguments.wait_ms);
+                poll::poll(self.services.get().await?, arguments, &wait, caller.attribution()).await
             }
             catalog::LIST_TEAM => {
                 let arguments = arguments::read(arguments)?;
@@ -106,23 +110,22 @@ impl OperatorTools {
         let change = Change::read(tool, arguments)?;
         let services = self.services.get().await?;
         let mailboxes = if key.is_some() { change.mailboxes(services).await } else { Vec::new() };
-        let mut once = match Once::begin(services, &around.caller, key, mailboxes).await? {
+        let once = match Once::begin(services, &around.caller, key, mailboxes).await? {
             Turn::Work(once) => once,
             Turn::Done(first) => return Ok(first),
         };
-        let result = self.make(change, around, &mut once).await?;
+        let result = self.make(change, around, &once.draft).await?;
         Ok(once.finish(result).await)
     }
 
-    async fn make(&self, change: Change, around: Around, once: &mut Once<'_>) -> Result<ToolResult, String> {
+    async fn make(&self, change: Change, around: Around, draft: &Draft) -> Result<ToolResult, String> {
         let services = self.services.get().await?;
         let by = around.caller.attribution();
-        let draft = &once.draft;
         match change {
             Change::Orchestrate(arguments) => {
                 let Around { progress, background, cancel, .. } = around;
                 let asked = orchestrate::Asked { by, progress, background, cancel };
-                orchestrate::orchestrate(&self.services, arguments, asked, once).await
+                orchestrate::orchestrate(&self.services, arguments, asked, draft).await
             }
             Change::SendMessage(arguments) => Writer { services, by, draft }.send_message(arguments).await,
             Change::SendToTeam(arguments) => Writer { services, by, draft }.send_to_team(arguments).await,

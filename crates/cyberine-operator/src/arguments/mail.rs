@@ -1,14 +1,13 @@
 //! Arguments of the tools that carry messages.
 
 use cyberine_bus::{Address, AddressKind, Importance, Topic};
-use cyberine_types::{InstanceId, MessageId, RunId, Timestamp};
+use cyberine_types::{MessageId, Timestamp};
 
 use super::{Arguments, Fields, MAX_WAIT_MS, bad};
+use crate::address::{MAX_LABEL, is_longer, mailbox, team_mailbox, too_long};
 
 /// The longest name of a conversation, in characters.
 const MAX_THREAD: usize = 200;
-/// The longest team, role or name, in characters.
-const MAX_LABEL: usize = 128;
 
 const SENT_TO: [AddressKind; 4] =
     [AddressKind::Run, AddressKind::Chat, AddressKind::Mcp, AddressKind::Worker];
@@ -46,6 +45,7 @@ pub(crate) struct Poll {
     pub(crate) since: Option<Timestamp>,
     pub(crate) cursor: u64,
     pub(crate) wait_ms: u64,
+    /// Where to go on in the text of the message after `cursor`, in bytes.
     pub(crate) text_offset: Option<u64>,
     /// How far the caller says that it has read.
     pub(crate) ack_seq: Option<u64>,
@@ -85,8 +85,8 @@ impl Letter {
 
 impl Arguments for SendToTeam {
     fn take(fields: &mut Fields) -> Result<Self, String> {
-        let team = fields.required("team", |fields, name| fields.short(name, MAX_LABEL))?;
-        let to = Address::team(&team).map_err(|error| bad("team", &error.to_string()))?;
+        let team = fields.required("team", Fields::text)?;
+        let to = team_mailbox(&team).map_err(|error| bad("team", &error))?;
         Ok(Self { team, to, letter: Letter::take(fields)? })
     }
 }
@@ -109,7 +109,8 @@ impl Arguments for Poll {
             since,
             cursor: fields.count("cursor")?.unwrap_or_default(),
             wait_ms: fields.count("waitMs")?.unwrap_or_default().min(MAX_WAIT_MS),
-            text_offset: fields.count("textOffset")?,
+            // No text goes on at its beginning: a caller that fills in everything means nothing by it.
+            text_offset: fields.count("textOffset")?.filter(|offset| *offset > 0),
             ack_seq: match fields.count("ackSeq")? {
                 Some(0) => return Err(bad("ackSeq", "it must be at least 1: the first message's number")),
                 seq => seq,
@@ -125,38 +126,17 @@ impl Arguments for ListTeam {
 }
 
 impl Fields {
-    /// The address two fields make. What has ids of its own form is held to it, and spelled as the
-    /// one who reads the mailbox spells it.
+    /// The address two fields make.
     fn address(&mut self, kind: &str, id: &str, kinds: &[AddressKind]) -> Result<Address, String> {
         let kinds: Vec<_> = kinds.iter().map(|kind| (kind.name(), *kind)).collect();
         let kind = self.required(kind, |fields, name| fields.choice(name, &kinds))?;
         let text = self.required(id, Self::text)?;
-        let refused = |why: String| bad(id, &why);
-        let text = match kind {
-            AddressKind::Run => run(&text).map_err(refused)?.to_string(),
-            AddressKind::Mcp => {
-                let instance: InstanceId = text.parse().map_err(|_| {
-                    refused("the id of an MCP server is a UUID, as `list_team` shows it".to_owned())
-                })?;
-                instance.to_string()
-            }
-            AddressKind::Worker => {
-                let (of, candidate) = text.split_once('/').unwrap_or((&text, ""));
-                if candidate.is_empty() {
-                    return Err(refused("the id of a worker is `<runId>/<candidate>`".to_owned()));
-                }
-                format!("{}/{candidate}", run(of).map_err(refused)?)
-            }
-            AddressKind::Chat | AddressKind::Broadcast => text,
-        };
-        Address::new(kind, text).map_err(|error| refused(error.to_string()))
+        mailbox(kind, &text).map_err(|error| bad(id, &error))
     }
 
     fn short(&mut self, name: &str, limit: usize) -> Result<Option<String>, String> {
         match self.text(name)? {
-            Some(text) if text.chars().nth(limit).is_some() => {
-                Err(bad(name, &format!("it may have {limit} characters")))
-            }
+            Some(text) if is_longer(&text, limit) => Err(bad(name, &too_long(limit))),
             text => Ok(text),
         }
     }
@@ -175,8 +155,4 @@ impl Fields {
         let flag = value.as_bool().map(Some);
         flag.ok_or_else(|| bad(name, &format!("it must be true or false, not {}", super::kind(&value))))
     }
-}
-
-fn run(text: &str) -> Result<RunId, String> {
-    text.parse().map_err(|error| format!("{error}"))
 }

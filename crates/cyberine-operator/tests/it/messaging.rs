@@ -3,7 +3,10 @@ use std::time::Duration;
 
 use cyberine_bus::{AddressKind, Channel, Durability, From, FromKind, MAX_TEXT_BYTES, MemoryBus, NoBus};
 use cyberine_bus::{Outgoing, Sender, Topic};
+use cyberine_server::{Progress, ToolSet as _};
 use cyberine_types::{Billing, InstanceId, ManualClock, MessageId, Principal, RunId, Timestamp};
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
 
 use crate::stage::{Setting, Stage};
@@ -247,6 +250,65 @@ async fn a_poll_waits_for_a_message_and_no_longer_than_it_was_told() {
     let (polled, _) = tokio::join!(stage.call("poll_inbox", poll), writing);
     assert_eq!(texts(&polled), ["here"]);
     assert!(begun.elapsed() < Duration::from_secs(12), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_wait_leave_room_for_those_that_do_not() {
+    let stage = Stage::free(&[("a", "x")]);
+    let run = stage.start("x").await;
+    let poll = |wait_ms: u64| {
+        let arguments = json!({ "kind": "chat", "id": "c", "waitMs": wait_ms });
+        stage.tools.call(stage.call_of("poll_inbox", arguments, Progress::none()))
+    };
+    let mut waiting: FuturesUnordered<_> = (0..128).map(|_| poll(45_000)).collect();
+    let begun = tokio::time::Instant::now();
+    let others = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let refused = stage.call("poll_inbox", json!({ "kind": "chat", "id": "c", "waitMs": 45_000 })).await;
+        let inspected = stage.call("inspect_run", json!({ "runId": run, "waitMs": 45_000 })).await;
+        assert_eq!(begun.elapsed(), Duration::from_secs(1), "neither has waited");
+        for answer in [&refused, &inspected] {
+            assert!(answer["note"].as_str().unwrap().contains("128 calls wait already"), "{answer}");
+        }
+        assert_eq!((texts(&refused), &inspected["state"]), (vec![], &json!("running")));
+        stage.call("send_message", json!({ "to_kind": "chat", "to_id": "c", "text": "here" })).await
+    };
+    let all = async { while waiting.next().await.is_some() {} };
+    let ((), sent) = tokio::join!(all, others);
+    assert_eq!(sent["ok"], true);
+    assert!(begun.elapsed() < Duration::from_secs(5), "the message ended all the waits");
+    let again = stage.call("poll_inbox", json!({ "kind": "chat", "id": "d", "waitMs": 500 })).await;
+    assert_eq!(again.get("note"), None, "there is room again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cursor_beyond_the_end_is_told_and_waits_for_nothing() {
+    let stage = Stage::free(&[]);
+    stage.call("send_message", json!({ "to_kind": "chat", "to_id": "c", "text": "one" })).await;
+    let begun = tokio::time::Instant::now();
+    let beyond =
+        stage.call("poll_inbox", json!({ "kind": "chat", "id": "c", "cursor": 5, "waitMs": 15_000 })).await;
+    assert!(begun.elapsed().is_zero());
+    assert_eq!((texts(&beyond), &beyond["nextCursor"], &beyond["last"]), (vec![], &json!(1), &json!(1)));
+    let note = beyond["note"].as_str().unwrap();
+    assert!(note.contains("cursor 5 is beyond the last message, 1") && note.contains("cursor 0"), "{note}");
+    let end = stage.call("poll_inbox", json!({ "kind": "chat", "id": "c", "cursor": 1 })).await;
+    assert_eq!(end.get("note"), None);
+}
+
+#[tokio::test]
+async fn a_text_does_not_go_on_in_another_message() {
+    let stage = Stage::free(&[]);
+    stage.call("send_message", json!({ "to_kind": "chat", "to_id": "c", "text": "one" })).await;
+    let at = |cursor: u64, offset: u64| json!({ "kind": "chat", "id": "c", "cursor": cursor, "textOffset": offset });
+    assert_eq!(texts(&stage.call("poll_inbox", at(0, 1)).await), ["ne"]);
+    let error = stage.refused("poll_inbox", at(1, 1)).await;
+    assert!(error.contains("`textOffset`: message 2 is not in the mailbox any more"), "{error}");
+    assert_eq!(
+        texts(&stage.call("poll_inbox", at(1, 0)).await),
+        Vec::<&str>::new(),
+        "0 is as if it were left out"
+    );
 }
 
 #[tokio::test]
