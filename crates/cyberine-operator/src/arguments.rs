@@ -1,7 +1,7 @@
 //! Arguments of the tools. The rail checks them against the schemas; what is checked again here
 //! holds for embedders that call the tools themselves.
 
-use cyberine_run_store::{Choice, Wish};
+use cyberine_run_store::{Choice, DeciderKind, Wish};
 use cyberine_types::RunId;
 use serde_json::{Map, Number, Value};
 
@@ -51,7 +51,7 @@ pub(crate) struct Decide {
 
 impl Decide {
     pub(crate) fn wish(self, choice: Choice, by: String) -> Wish {
-        Wish { choice, step: self.step, comment: self.comment, by }
+        Wish { choice, step: self.step, comment: self.comment, by, kind: DeciderKind::Mcp }
     }
 }
 

@@ -134,6 +134,13 @@ impl Services {
         }
     }
 
+    /// Whether the run was admitted for the project this server works for, wherever that lies now.
+    pub(crate) async fn owns(&self, id: RunId) -> Result<bool, String> {
+        let admitted_for = self.store.project(id).await;
+        let admitted_for = admitted_for.map_err(|error| format!("{error}. {}", error.advice()))?;
+        Ok(admitted_for == Some(self.project.id()))
+    }
+
     pub(crate) async fn load(&self, id: RunId) -> Result<Option<Run>, String> {
         self.store.load(id).await.map_err(|error| format!("{error}. {}", error.advice()))
     }

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::arguments::{
     self, Cancel, Decide, Inspect, Orchestrate, Poll, SendMessage, SendToRole, SendToTeam,
 };
-use crate::once::{Draft, Once, Turn};
+use crate::once::{Once, Turn};
 use crate::send::Writer;
 use crate::services::{LazyServices, Services};
 use crate::{cancel, catalog, decide, inspect, orchestrate, poll, query, team};
@@ -110,22 +110,23 @@ impl OperatorTools {
         let change = Change::read(tool, arguments)?;
         let services = self.services.get().await?;
         let mailboxes = if key.is_some() { change.mailboxes(services).await } else { Vec::new() };
-        let once = match Once::begin(services, &around.caller, key, mailboxes).await? {
+        let mut once = match Once::begin(services, &around.caller, key, mailboxes).await? {
             Turn::Work(once) => once,
             Turn::Done(first) => return Ok(first),
         };
-        let result = self.make(change, around, &once.draft).await?;
+        let result = self.make(change, around, &mut once).await?;
         Ok(once.finish(result).await)
     }
 
-    async fn make(&self, change: Change, around: Around, draft: &Draft) -> Result<ToolResult, String> {
+    async fn make(&self, change: Change, around: Around, once: &mut Once<'_>) -> Result<ToolResult, String> {
         let services = self.services.get().await?;
         let by = around.caller.attribution();
+        let draft = &once.draft;
         match change {
             Change::Orchestrate(arguments) => {
                 let Around { progress, background, cancel, .. } = around;
                 let asked = orchestrate::Asked { by, progress, background, cancel };
-                orchestrate::orchestrate(&self.services, arguments, asked, draft).await
+                orchestrate::orchestrate(&self.services, arguments, asked, once).await
             }
             Change::SendMessage(arguments) => Writer { services, by, draft }.send_message(arguments).await,
             Change::SendToTeam(arguments) => Writer { services, by, draft }.send_to_team(arguments).await,
