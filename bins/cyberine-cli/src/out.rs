@@ -6,6 +6,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cyberine_app::{Environment, Exit, Problem, escape_controls};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use serde::Serialize;
 
 use crate::plain::plain;
@@ -124,6 +126,15 @@ impl Out {
         self.unread.load(Ordering::Relaxed) || self.failed.get().is_some()
     }
 
+    /// Resolves once whoever reads the results has gone away, where that can be told before
+    /// something is written: of a pipe.
+    pub(crate) async fn reader_gone(&self) {
+        match tokio::task::spawn_blocking(wait_for_hang_up).await {
+            Ok(true) => self.unread.store(true, Ordering::Relaxed),
+            Ok(false) | Err(_) => std::future::pending().await,
+        }
+    }
+
     /// Whether a person is there to be asked.
     pub(crate) fn can_ask(&self) -> bool {
         !self.is_json() && io::stdout().is_terminal() && io::stdin().is_terminal()
@@ -179,6 +190,19 @@ impl Out {
         // Nobody is left to tell where stderr fails.
         let _ =
             write(&mut io::stderr().lock(), format!("{}\n", escape_controls(&text.to_string())).as_bytes());
+    }
+}
+
+/// Waits until stdout has no reader; `false` where that cannot be told.
+fn wait_for_hang_up() -> bool {
+    let stdout = io::stdout();
+    // What is asked for is nothing: of a reader that is gone is told in any case.
+    let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
+    loop {
+        match poll(&mut watched, None) {
+            Err(Errno::INTR) => {}
+            told => return told.is_ok() && watched[0].revents().intersects(PollFlags::ERR | PollFlags::HUP),
+        }
     }
 }
 

@@ -40,6 +40,7 @@ pub(crate) async fn run(args: Watch, workplace: &Workplace, out: &Out) -> Result
     let watching = watch(args, scope, workplace, out);
     tokio::select! {
         ended = watching => ended,
+        () = out.reader_gone() => Ok(Exit::Done),
         () = interrupts.next() => match only {
             Some(run) => Err(left(run)),
             None => Ok(Exit::Interrupted),

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio};
 
 pub(crate) use cyberine_testkit::{held, shell, wait_until, write_private};
+use rustix::process::Signal;
 use serde_json::Value;
 
 /// A home and a project of a test's own, and the program under test.
@@ -123,6 +124,12 @@ impl Started {
         self.end()
     }
 
+    /// As `kill` does; what it says then, and how it ends.
+    pub(crate) fn terminate(self) -> Said {
+        signal(&self.child, Signal::TERM);
+        self.end()
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -147,6 +154,10 @@ impl Started {
 
 /// As Ctrl-C does.
 pub(crate) fn interrupt(child: &Child) {
+    signal(child, Signal::INT);
+}
+
+fn signal(child: &Child, signal: Signal) {
     let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
 }
