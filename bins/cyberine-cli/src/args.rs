@@ -78,7 +78,7 @@ pub(crate) struct Demo {
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
     /// What to call that server.
-    #[arg(long, value_name = "TEXT", requires = "base_url")]
+    #[arg(long, value_name = "TEXT", requires = "base_url", conflicts_with = "scripted")]
     pub(crate) label: Option<String>,
     /// What to ask.
     #[arg(default_value = DEMO_PROMPT)]

@@ -9,7 +9,7 @@ use cyberine_types::Timestamp;
 use crate::commands::{find, load};
 use crate::target::Target;
 
-/// The mailbox a person named, and the run where it is a run's.
+/// The mailbox a person named, and the run where it is a run's or one of its candidates'.
 pub(crate) async fn mailbox(
     workplace: &Workplace,
     target: Target,
@@ -19,6 +19,11 @@ pub(crate) async fn mailbox(
         Target::Run(wanted) => {
             let run = load(workplace, find(workplace, &wanted).await?).await?;
             Ok((of_run(&run)?, Some(run)))
+        }
+        Target::Worker(wanted, name) => {
+            let run = load(workplace, find(workplace, &wanted).await?).await?;
+            let address = cyberine_operator::mailbox(AddressKind::Worker, &format!("{}/{name}", run.run_id));
+            Ok((address.map_err(|error| Problem::new(Exit::Usage, error))?, Some(run)))
         }
         Target::Role(_) => Err(Problem::new(
             Exit::Usage,

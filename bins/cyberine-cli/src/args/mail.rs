@@ -74,13 +74,13 @@ pub(crate) struct Inbox {
     /// Only what the reader has not read.
     #[arg(long, conflicts_with_all = ["since", "after"])]
     pub(crate) unread: bool,
-    /// Record that the reader has read what was shown.
-    #[arg(long, requires = "unread")]
+    /// With --unread: record that the reader has read what was shown.
+    #[arg(long, requires = "unread", conflicts_with_all = ["since", "after"])]
     pub(crate) mark_read: bool,
-    /// Who reads, for what is unread (else you).
+    /// Whose unread messages count (else yours).
     #[arg(long, value_name = "NAME")]
     pub(crate) reader: Option<String>,
-    /// Be listed as live at this chat for as long as this follows it.
+    /// With --follow: be listed as live at this chat for as long as it is followed.
     #[arg(long, requires = "follow")]
     pub(crate) announce: bool,
     /// The team to be listed with (else CYBERINE_TEAM, else `[presence] team`).

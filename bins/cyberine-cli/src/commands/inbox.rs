@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cyberine_app::{Exit, Interrupts, Label, LabelError, PresenceConfig, Problem, Workplace};
-use cyberine_bus::{Address, AddressKind, Envelope, Page, ReadRequest};
+use cyberine_bus::{Address, AddressKind, Page, ReadRequest};
 use cyberine_presence::{Announcement, Announcing, RecordAddr};
 use cyberine_types::{Clock as _, SystemClock};
 use serde_json::json;
@@ -20,17 +20,21 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Shows the messages of one mailbox, or all mailboxes.
 pub(crate) async fn run(args: Inbox, workplace: &Workplace, out: &Out) -> Result<Exit, Problem> {
-    let mut interrupts = Interrupts::new();
+    let mut interrupts = if args.announce { Interrupts::or_terminations() } else { Interrupts::new() };
     let target = match (&args.address, &args.chat) {
         (Some(address), _) => Target::parse(address)?,
         (None, Some(chat)) => Target::parse(&format!("chat:{chat}"))?,
         (None, None) => return overview::run(&args, workplace, out).await,
     };
+    if args.reader.is_some() && !args.unread {
+        return Err(Problem::new(Exit::Usage, "--reader says whose unread messages are meant: add --unread"));
+    }
     let (mailbox, _) = mail::mailbox(workplace, target).await?;
     let announcement = if args.announce { Some(announce(&args, &mailbox, workplace).await?) } else { None };
     let mut reading = Reading::begin(&args, mailbox, workplace, out).await?;
     let shown = tokio::select! {
         shown = reading.show() => shown,
+        () = out.reader_gone(), if args.follow => Ok(Exit::Done),
         () = interrupts.next() => Ok(Exit::Interrupted),
     };
     if let Some(announcement) = announcement {
@@ -109,13 +113,19 @@ impl<'a> Reading<'a> {
     }
 
     async fn show(&mut self) -> Result<Exit, Problem> {
-        let page = self.read().await?;
-        if !self.follow {
-            self.print(&page);
-            self.mark(&page.messages).await?;
-            return Ok(Exit::Done);
+        let mut page = self.read().await?;
+        if self.follow {
+            return self.go_on(page).await;
         }
-        self.go_on(page).await
+        // Where nothing of a piece of the mailbox is to be shown, the next one may have something.
+        while page.messages.is_empty() && page.more && page.next > self.request.after {
+            self.tell_of_skipped(&page);
+            self.request.after = page.next;
+            page = self.read().await?;
+        }
+        self.print(&page);
+        self.mark(&page).await?;
+        Ok(Exit::Done)
     }
 
     /// Shows page after page, and waits where there is none.
@@ -132,8 +142,8 @@ impl<'a> Reading<'a> {
             if self.out.is_lost() {
                 return Ok(Exit::Done);
             }
-            self.mark(&page.messages).await?;
-            self.request.after = page.next;
+            self.mark(&page).await?;
+            self.request.after = self.tell_of_end(&page).unwrap_or(page.next);
             self.request.newest = false;
             if !page.more {
                 self.workplace.bus.changed(self.mailbox.clone(), self.request.after, PATIENCE).await;
@@ -146,14 +156,13 @@ impl<'a> Reading<'a> {
         self.workplace.bus.read(self.mailbox.clone(), self.request).await.map_err(mail::problem)
     }
 
-    /// Records what was shown as read. What has reached nobody is not read.
-    async fn mark(&self, shown: &[Envelope]) -> Result<(), Problem> {
-        let (Some(reader), Some(last), false) = (&self.reader, shown.last(), self.out.is_lost()) else {
-            return Ok(());
-        };
-        if self.mark_read {
+    /// Records what was shown as read, and what cannot be shown with it. What has reached nobody is
+    /// not read.
+    async fn mark(&self, shown: &Page) -> Result<(), Problem> {
+        let (Some(reader), false) = (&self.reader, self.out.is_lost()) else { return Ok(()) };
+        if self.mark_read && shown.next > self.request.after {
             let acknowledged =
-                self.workplace.bus.acknowledge(self.mailbox.clone(), reader.clone(), last.seq).await;
+                self.workplace.bus.acknowledge(self.mailbox.clone(), reader.clone(), shown.next).await;
             acknowledged.map_err(mail::problem)?;
         }
         Ok(())
@@ -170,6 +179,7 @@ impl<'a> Reading<'a> {
         let name = spelled(&self.mailbox);
         match (page.messages.first(), page.last) {
             (None, 0) => out.line(format_args!("{}: no messages.", crate::plain::escaped(&name))),
+            (None, last) if last < self.request.after => {}
             (None, last) => out.line(format_args!("Nothing new; the mailbox ends with #{last}.")),
             (Some(first), _) if self.request.newest && first.seq > 1 => {
                 out.note(format_args!("older messages: --after 0 begins with the oldest"));
@@ -178,14 +188,32 @@ impl<'a> Reading<'a> {
         }
         page.messages.iter().for_each(|message| message::print(out, message));
         if page.more {
-            let how = if self.mark_read {
-                "the same command shows them".to_owned()
-            } else {
-                format!("--after {}", page.next)
-            };
-            out.note(format_args!("there is more: {how}"));
+            let next = page.next;
+            out.note(match (&self.reader, self.mark_read) {
+                (_, true) => "there is more: the same command goes on".to_owned(),
+                (Some(_), false) => format!(
+                    "there is more: --mark-read goes on each time, or --after {next} in place of --unread"
+                ),
+                (None, _) => format!("there is more: --after {next} goes on"),
+            });
         }
+        self.tell_of_end(page);
         self.tell_of_skipped(page);
+    }
+
+    /// Says that the mailbox ends before what is known of it; where to begin again, which is with
+    /// everything.
+    fn tell_of_end(&self, page: &Page) -> Option<u64> {
+        let after = self.request.after;
+        if page.last >= after {
+            return None;
+        }
+        self.out.note(format_args!(
+            "#{after} is beyond the last message, #{}: the mailbox was removed or put back since, or the number is \
+             another mailbox's; --after 0 begins with the oldest",
+            page.last
+        ));
+        Some(0)
     }
 
     fn tell_of_skipped(&self, page: &Page) {

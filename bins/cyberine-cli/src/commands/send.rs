@@ -131,10 +131,12 @@ impl Draft {
         let message = self.outgoing(to.clone(), workplace);
         let receipt = workplace.bus.publish(message, Durability::Durable).await.map_err(mail::problem)?;
         let there = match run {
-            Some(run) => Some(usize::from(!run.state.is_terminal())),
-            None => live.and_then(|live| there(&to, live)),
+            Some(run) if to.kind() == AddressKind::Run || run.state.is_terminal() => {
+                Some(usize::from(!run.state.is_terminal()))
+            }
+            _ => live.and_then(|live| there(&to, live)),
         };
-        let detail = self.detail(run, there);
+        let detail = self.detail(&to, run, there);
         Ok(Sent {
             to,
             ok: true,
@@ -147,28 +149,26 @@ impl Draft {
     }
 
     /// Who will see it.
-    fn detail(&self, run: Option<&Run>, there: Option<usize>) -> String {
+    fn detail(&self, to: &Address, run: Option<&Run>, there: Option<usize>) -> String {
         match (run, there) {
             (Some(run), _) if run.state.is_terminal() => format!(
                 "That run is over ({}): the message is kept and can be read, but nobody will react to it.",
                 run.state.name()
             ),
-            (Some(run), _) if self.args.steer => format!(
+            (Some(run), _) if to.kind() == AddressKind::Run && self.args.steer => format!(
                 "The run is {}: what reaches it before its answers are judged is put before the judges.",
                 run.state.name()
             ),
-            (Some(run), _) => {
+            (Some(run), _) if to.kind() == AddressKind::Run => {
                 format!(
                     "The run is {}. A note is kept for whoever reads; --steer would guide it.",
                     run.state.name()
                 )
             }
-            (None, Some(0)) => {
-                "Nobody live is there now: the message waits until somebody reads it.".to_owned()
-            }
-            (None, Some(1)) => "One process is live there.".to_owned(),
-            (None, Some(count)) => format!("{count} processes are live there."),
-            (None, None) => "Whoever reads that mailbox will see it.".to_owned(),
+            (_, Some(0)) => "Nobody live is there now: the message waits until somebody reads it.".to_owned(),
+            (_, Some(1)) => "One process is live there.".to_owned(),
+            (_, Some(count)) => format!("{count} processes are live there."),
+            (_, None) => "Whoever reads that mailbox will see it.".to_owned(),
         }
     }
 

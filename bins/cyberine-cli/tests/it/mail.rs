@@ -91,7 +91,21 @@ fn a_wrong_address_is_told_with_what_would_be_one() {
     place.run(&["inbox", "role:reviewer"]).refused(2, &["no mailbox of its own"]);
     place.run(&["inbox", "chat:c", "--since", "yesterday"]).refused(2, &["`yesterday`", "10m"]);
     place.run(&["inbox", "team:t", "--follow", "--announce"]).refused(2, &["only a chat"]);
-    place.run(&["inbox", "chat:c", "--mark-read"]).refused(2, &["--unread"]);
+    for (arguments, word) in [
+        (&["--mark-read"][..], "--unread"),
+        (&["--mark-read", "--after", "0", "--limit", "2", "--reader", "r"], "--after"),
+        (&["--mark-read", "--since", "1h"], "--since"),
+        (&["--reader", "r"], "--unread"),
+    ] {
+        place.run(&[&["inbox", "chat:c"], arguments].concat()).refused(2, &[word]);
+    }
+    place.run(&["send", "mcp:z", "x"]).refused(2, &["`mcp:z`", "UUID"]);
+    place.run(&["send", "worker:a/b", "x"]).refused(2, &["`a` is not a run's id"]);
+    place
+        .run(&["send", "worker:5b1e7c0a-8f0b-4a55-9d1b-2a4b7b7d0c11/a", "x"])
+        .refused(69, &["there is no run"]);
+    place.run(&["send", &format!("team:{}", "x".repeat(129)), "x"]).refused(2, &["128 characters"]);
+    assert_eq!(place.run(&["inbox", "--json"]).json()["mailboxes"], json!([]), "nothing was written");
     // Any other id is one, and stays within the home.
     for id in ["../../x", "a/b", "ü 漢", "x".repeat(300).as_str(), "."] {
         let address = format!("chat:{id}");
@@ -145,6 +159,44 @@ fn what_is_unread_is_counted_for_each_reader_and_shown_once_when_marked() {
     assert_eq!(unread(&["--mark-read"]), [3]);
     let left = place.run(&["inbox", "--unread"]).out;
     assert!(left.contains("team:core") && !left.contains("chat:c"), "{left}");
+}
+
+#[test]
+fn every_hint_to_what_is_more_leads_on_to_the_end() {
+    let place = Place::new();
+    for text in ["one", "two", "three", "four", "five"] {
+        place.run(&["send", "chat:c", text]);
+    }
+    let heads = |said: &Said| said.out.lines().filter(|line| line.starts_with('#')).count();
+    let marking = ["inbox", "chat:c", "--unread", "--mark-read", "--limit", "2"];
+    for (count, more) in [(2, true), (2, true), (1, false), (0, false)] {
+        let said = place.run(&marking);
+        assert_eq!((heads(&said), said.err.contains("the same command goes on")), (count, more), "{said:?}");
+    }
+    let first = place.run(&["inbox", "chat:c", "--unread", "--reader", "r", "--limit", "2"]);
+    assert!(
+        first.err.contains("--mark-read goes on") && first.err.contains("--after 2 in place of --unread")
+    );
+    let next = place.run(&["inbox", "chat:c", "--after", "2", "--limit", "2"]);
+    assert!(heads(&next) == 2 && next.err.contains("--after 4 goes on"), "{next:?}");
+    let last = place.run(&["inbox", "chat:c", "--after", "4", "--limit", "2"]);
+    assert_eq!((heads(&last), last.err.as_str()), (1, ""), "{last:?}");
+}
+
+#[test]
+fn a_mailbox_that_ends_before_what_is_known_of_it_is_told() {
+    let place = Place::new();
+    place.run(&["send", "chat:c", "one"]);
+    let said = place.run(&["inbox", "chat:c", "--after", "7"]);
+    assert_eq!((said.code, said.out.as_str()), (Some(0), ""), "{said:?}");
+    assert!(
+        said.err.contains("#7 is beyond the last message, #1") && said.err.contains("--after 0"),
+        "{said:?}"
+    );
+    let mut reader = place.start(&["inbox", "chat:c", "--after", "7", "--follow"]);
+    assert!(reader.remark().contains("beyond the last message"));
+    assert!(reader.line().starts_with("#1 "), "what is there now is shown");
+    assert_eq!(reader.interrupt().code, Some(130));
 }
 
 #[test]
