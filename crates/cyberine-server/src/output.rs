@@ -17,6 +17,9 @@ const HIGH_WATER: usize = 1024 * 1024;
 /// What the buffer keeps between large answers.
 const USUAL: usize = 64 * 1024;
 
+/// A line from this size on becomes the buffer, where that is empty, rather than being copied to it.
+const LARGE: usize = 4 * 1024;
+
 /// How often a blocked writer looks whether it is still wanted.
 const WRITER_POLL: Duration = Duration::from_millis(100);
 
@@ -117,8 +120,7 @@ impl Output {
             return;
         }
         line.push(b'\n');
-        if state.pending.is_empty() && line.len() > USUAL {
-            // Too much to copy.
+        if state.pending.is_empty() && line.len() >= LARGE {
             state.pending = line;
         } else {
             state.pending.extend_from_slice(&line);
