@@ -35,3 +35,26 @@ pub(crate) fn waits(id: RunId, until: Timestamp, then: Choice) -> String {
 pub(crate) fn short(id: RunId) -> String {
     id.to_string().chars().take(8).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cyberine_run_store::DeciderKind;
+
+    #[test]
+    fn a_client_does_not_pass_for_a_person() {
+        let by = |decider_kind| {
+            told(&OperatorDecision {
+                decision: Choice::Approve,
+                run_id: RunId::random(),
+                step_id: None,
+                comment: None,
+                decided_by: "human boss".to_owned(),
+                decider_kind,
+                decided_at: Timestamp::from_unix_ms(0),
+            })
+        };
+        assert!(by(DeciderKind::Human).starts_with("approved by human boss at "));
+        assert!(by(DeciderKind::Mcp).starts_with("approved by mcp human boss at "));
+    }
+}

@@ -91,9 +91,9 @@ impl std::fmt::Display for Effect {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::GoesOn => out.write_str("The run waited for this, and goes on."),
-            Self::WillNotWait => out.write_str(
-                "The run does not wait yet; it will go on without waiting when it comes to its gate.",
-            ),
+            Self::WillNotWait => {
+                out.write_str("The run did not wait yet, and goes past its gate without waiting.")
+            }
             Self::Ends => out.write_str("The run ends as cancelled."),
             Self::OnRecord(why) => write!(out, "It is on record and changes nothing: {why}."),
         }

@@ -296,6 +296,18 @@ fn doctor_does_not_call_it_well_where_nobody_can_be_asked() {
 }
 
 #[test]
+fn doctor_does_not_call_it_well_where_it_has_found_something() {
+    let place = Place::with(&shell("a", "cat > /dev/null; echo yes"));
+    std::fs::create_dir(place.path("elsewhere")).unwrap();
+    place.run(&["orchestrate", "x", "--project", "../elsewhere", "--json"]);
+    assert!(place.run(&["doctor"]).out.contains("All is well"));
+    std::fs::remove_dir_all(place.path("elsewhere")).unwrap();
+    let said = place.run(&["doctor"]);
+    assert_eq!(said.code, Some(0), "nothing of the record is broken: {said:?}");
+    assert!(said.out.contains("finding   ") && !said.out.contains("All is well"), "{said:?}");
+}
+
+#[test]
 fn doctor_counts_no_runs_where_the_database_is_lost() {
     let place = Place::with(&shell("a", "cat > /dev/null; echo yes"));
     assert_eq!(place.run(&["orchestrate", "x"]).code, Some(0));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cyberine_run_store::{Event, RunEvent, RunStore, StoreError};
+use cyberine_run_store::{Choice, Event, RunEvent, RunStore, StoreError};
 use cyberine_types::RunId;
 use futures_util::future::BoxFuture;
 
@@ -31,8 +31,8 @@ impl LogWatch {
         self.after
     }
 
-    /// What is there and was not given before. A request to stop comes before decisions: what is
-    /// about to stop does not go on first.
+    /// What is there and was not given before: requests to stop, then rejections, then approvals.
+    /// What is about to end does not go on first.
     pub(super) async fn look(&mut self) -> Result<Vec<Input>, StoreError> {
         self.reading = None;
         let events = self.store.events(self.run, self.after).await?;
@@ -78,7 +78,11 @@ fn last(events: &[Event], after: u64) -> u64 {
 
 fn inputs(events: Vec<Event>) -> Vec<Input> {
     let mut inputs: Vec<Input> = events.into_iter().filter_map(|event| input(event.body)).collect();
-    inputs.sort_by_key(|input| !matches!(input, Input::CancelRequested { .. }));
+    inputs.sort_by_key(|input| match input {
+        Input::CancelRequested { .. } => 0,
+        Input::Decided(Decision { choice: Choice::Reject, .. }) => 1,
+        _ => 2,
+    });
     inputs
 }
 
@@ -96,16 +100,16 @@ fn input(event: RunEvent) -> Option<Input> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cyberine_run_store::{Choice, DeciderKind, OperatorDecision};
+    use cyberine_run_store::{DeciderKind, OperatorDecision};
     use cyberine_types::Timestamp;
 
     fn event(body: RunEvent) -> Event {
         Event { seq: 1, at: Timestamp::from_unix_ms(0), epoch: 1, body }
     }
 
-    fn decided(step: Option<&str>) -> Event {
+    fn decided(choice: Choice, step: Option<&str>) -> Event {
         let decision = OperatorDecision {
-            decision: Choice::Approve,
+            decision: choice,
             run_id: RunId::random(),
             step_id: step.map(str::to_owned),
             comment: None,
@@ -117,14 +121,18 @@ mod tests {
     }
 
     #[test]
-    fn a_request_to_stop_goes_first_and_a_decision_on_another_step_is_none() {
+    fn what_ends_the_run_goes_first_and_a_decision_on_another_step_is_none() {
         let stop = event(RunEvent::CancelRequested { by: "me".into(), reason: None });
         let started = event(RunEvent::Started { pid: 1 });
-        let log = vec![started, decided(Some("other")), decided(None), stop, decided(Some(STEP_ID))];
+        let (approve, reject) = (Choice::Approve, Choice::Reject);
+        let other = decided(reject, Some("other"));
+        let log = vec![started, other, decided(approve, None), decided(reject, Some(STEP_ID)), stop];
         let found = inputs(log);
-        assert!(
-            matches!(found.as_slice(), [Input::CancelRequested { .. }, Input::Decided(_), Input::Decided(_)]),
-            "{found:?}"
-        );
+        let choices = found.iter().filter_map(|input| match input {
+            Input::Decided(decision) => Some(decision.choice),
+            _ => None,
+        });
+        assert_eq!(choices.collect::<Vec<_>>(), [reject, approve], "{found:?}");
+        assert!(matches!(found[0], Input::CancelRequested { .. }), "{found:?}");
     }
 }

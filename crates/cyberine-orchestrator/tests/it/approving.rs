@@ -189,6 +189,25 @@ async fn a_decision_that_comes_at_the_very_end_of_the_wait_counts_or_finds_the_g
     }
 }
 
+/// Both are in the log before the engine reads either.
+#[tokio::test]
+async fn of_two_decisions_that_are_read_at_once_a_rejection_counts() {
+    for step_first in [true, false] {
+        let (stage, judge) = stage(Choice::Approve);
+        let run = stage
+            .play_with(async |id| {
+                stage.see(id, |run| run.state == RunState::Suspended).await;
+                let step = || Some(STEP_ID.to_owned());
+                let (first, second) = if step_first { (step(), None) } else { (None, step()) };
+                stage.store.decide(id, Wish { step: first, ..wish(Choice::Approve) }).await.unwrap();
+                stage.store.decide(id, Wish { step: second, ..wish(Choice::Reject) }).await.unwrap();
+            })
+            .await;
+        assert_eq!((run.state, judge.asked()), (RunState::Cancelled, 0));
+        assert_eq!(run.decision(), Some(&run.decisions[1]));
+    }
+}
+
 /// A rejection gets into the log while an approval is taken in.
 #[tokio::test]
 async fn until_the_run_goes_on_a_rejection_of_run_or_step_rejects() {
