@@ -23,7 +23,7 @@ use std::time::Duration;
 use cyberine_fs::{FsError, POLL, PrivateDir, Subscription, Wake};
 use cyberine_types::Clock;
 use futures_util::future::{BoxFuture, Either, select};
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::time::Instant;
 
 mod mailbox;
@@ -49,6 +49,8 @@ use readers::Mark;
 
 /// How many mailboxes a process keeps open.
 const OPEN: usize = 32;
+/// How many of those who wait for mail look for it at the same time.
+const LOOKS: usize = 4;
 
 /// Mailboxes in `<home>/bus/`. Many processes may use one home at once. Clones share what is open.
 ///
@@ -67,6 +69,8 @@ struct Inner {
     roots: Arc<AtomicBool>,
     /// The mailboxes last used, the latest first.
     open: Mutex<VecDeque<Arc<Mailbox>>>,
+    /// Turns of those who wait for mail: however many do, a few threads look for it.
+    looks: Semaphore,
 }
 
 impl FileBus {
@@ -85,8 +89,8 @@ impl FileBus {
     }
 
     fn made(home: PathBuf, clock: Arc<dyn Clock>, retention: Option<u32>) -> Self {
-        let (roots, open) = (Arc::default(), Mutex::default());
-        Self { inner: Arc::new(Inner { home, clock, retention, roots, open }) }
+        let (roots, open, looks) = (Arc::default(), Mutex::default(), Semaphore::new(LOOKS));
+        Self { inner: Arc::new(Inner { home, clock, retention, roots, open, looks }) }
     }
 
     /// The addresses that have a mailbox, at most `limit`.
@@ -138,6 +142,7 @@ impl FileBus {
     }
 
     async fn look(&self, address: &Address) -> Result<Look, BusError> {
+        let _turn = self.inner.looks.acquire().await;
         let found = self.on_existing(address, |mailbox, dir| {
             // The tip first: what comes between the two is seen as a change of it.
             let seen = Tip::of(dir).and_then(|tip| Ok((tip, last(dir)?)));

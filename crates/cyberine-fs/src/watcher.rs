@@ -99,7 +99,7 @@ impl Watcher {
             self.shared.renew(&mut backend, directory);
         }
         let membership = Membership::new(&self.shared, directory);
-        Subscription { receiver, spread: spread(), has_settled: true, membership }
+        Subscription { receiver, spread: spread(), has_settled: false, membership }
     }
 }
 
@@ -260,16 +260,17 @@ pub struct Subscription {
     receiver: watch::Receiver<bool>,
     /// How much earlier than others this one wakes.
     spread: Duration,
-    /// Whether the directory was looked at since the last change in it. The end of one that
-    /// somebody has open is not told, but what was in it ends before.
+    /// Whether the directory was looked at for some time after the subscription and after the last
+    /// change in it. The end of one that somebody has open is not told, but what was in it ends
+    /// before.
     has_settled: bool,
     membership: Membership,
 }
 
 impl Subscription {
     /// Waits for a change, but no longer than `timeout`, and no longer than [`WATCHED_POLL`] where
-    /// the system tells of changes; than [`POLL`] where it does not, or has just told of one. A
-    /// change since the last call returns at once.
+    /// the system tells of changes; than [`POLL`] where it does not, or has just told of one, and
+    /// the first time. A change since the last call returns at once.
     ///
     /// # Cancel safety
     ///

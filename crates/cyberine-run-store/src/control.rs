@@ -87,7 +87,8 @@ impl ControlReader {
         (room && self.reported.insert(hasher.finish())).then_some(control)
     }
 
-    /// Returns once there may be a control file, after half a second at the latest.
+    /// Returns once there may be a control file, and after a while in any case: half a second where
+    /// the system does not tell of it.
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use cyberine_fs::LockFile;
 use cyberine_types::{Clock, RunId};
 use rusqlite::{Connection, ErrorCode};
+use tokio::sync::Semaphore;
 
 use crate::claim::{Claim, Hold};
 use crate::error::{StoreError, chain};
@@ -51,14 +52,19 @@ pub(crate) struct Inner {
     pub(crate) database: Database,
     clock: Arc<dyn Clock>,
     remembered: Mutex<VecDeque<Run>>,
+    /// Turns of those who wait for changes: however many do, a few threads look for them.
+    looks: Semaphore,
 }
+
+/// How many of those who wait for changes look at the same time.
+const LOOKS: usize = 4;
 
 impl SqliteRunStore {
     /// A store in the directory `home`.
     #[must_use]
     pub fn new(home: impl Into<PathBuf>, clock: Arc<dyn Clock>) -> Self {
-        let inner = Inner { database: Database::new(home.into()), clock, remembered: Mutex::default() };
-        Self { inner: Arc::new(inner) }
+        let (database, looks) = (Database::new(home.into()), Semaphore::new(LOOKS));
+        Self { inner: Arc::new(Inner { database, clock, remembered: Mutex::default(), looks }) }
     }
 
     /// The home's directory.
@@ -96,6 +102,15 @@ impl SqliteRunStore {
             Ok(outcome) => outcome,
             Err(error) => Err(StoreError::Worker { detail: error.to_string() }),
         }
+    }
+
+    /// As [`SqliteRunStore::blocking`], in turn with the others who wait for changes.
+    pub(crate) async fn in_turn<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Inner) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let _turn = self.inner.looks.acquire().await;
+        self.blocking(work).await
     }
 }
 

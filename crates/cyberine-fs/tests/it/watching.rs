@@ -79,6 +79,7 @@ fn a_wait_ends_after_the_poll_interval_or_earlier() {
         let mut subscription = Watcher::new().watch(home.path());
         settle(&mut subscription).await;
         assert!(waits(&mut subscription, Duration::from_millis(20)).await < POLL);
+        assert!(waits(&mut subscription, LONG).await < 2 * POLL, "what came before is looked for soon");
         let longest = waits(&mut subscription, LONG).await;
         let is_slow = longest > WATCHED_POLL - Duration::from_secs(2);
         assert!(is_slow && longest < WATCHED_POLL + POLL, "what is told is looked at seldom: {longest:?}");

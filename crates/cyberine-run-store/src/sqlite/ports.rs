@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use cyberine_fs::{Identity, Watcher};
+use cyberine_fs::{Identity, POLL, Watcher};
 use cyberine_types::{RunId, UtcDay};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -149,14 +149,14 @@ impl SqliteRunStore {
     async fn wait_for_change(&self, id: RunId, after: u64, timeout: Duration) {
         let deadline = Instant::now() + timeout;
         let watched =
-            self.blocking(|inner| inner.database.home().map(|_| Home::wake_path(inner.database.path())));
+            self.in_turn(|inner| inner.database.home().map(|_| Home::wake_path(inner.database.path())));
         let Ok(wake) = watched.await else {
-            tokio::time::sleep(timeout).await;
+            tokio::time::sleep(timeout.min(POLL)).await;
             return;
         };
         let mut subscription = Watcher::shared().watch(&wake);
         loop {
-            let look = self.blocking(move |inner| inner.database.read(|conn| read::row(conn, id)));
+            let look = self.in_turn(move |inner| inner.database.read(|conn| read::row(conn, id)));
             if let Ok(Some(row)) = look.await
                 && row.last_seq > after
             {
