@@ -109,7 +109,7 @@ async fn dispatch(
         return dispatching.await;
     }
     let stopped = |error| format!("the run could not be started: {error}. Try again with the same key.");
-    tokio::spawn(dispatching).await.map_err(stopped)?
+    services.supervisor.kept(dispatching).await.map_err(stopped)?
 }
 
 /// The run of an earlier call with the same key, after a look whether its runner is still alive.

@@ -16,7 +16,7 @@ use crate::label::labelled;
 use crate::llm_judge::{Guidance, LlmJudge};
 use crate::plan::{Gate, STEP_ID, STEP_NAME};
 use crate::text::preview;
-pub(crate) use signals::{Action, Contestant, Decision, Effects, Input, Settlement, Setup};
+pub(crate) use signals::{Action, Closing, Contestant, Decision, Effects, Input, Settlement, Setup};
 pub(crate) use steering::{MAX_STEERS, Steering};
 
 #[derive(Debug)]

@@ -20,7 +20,7 @@ use super::mail::Mail;
 use super::{Engine, EngineError, Order};
 use crate::control::{Control, ControlSource};
 use crate::llm_judge::Question;
-use crate::machine::{Action, Decision, Effects, Input, Machine, Settlement, Steering};
+use crate::machine::{Action, Closing, Effects, Input, Machine, Settlement, Steering};
 use crate::plan::{Gate, Plan, STEP_ID};
 use crate::team::Team;
 use crate::ticks;
@@ -209,9 +209,7 @@ impl<'a> Shell<'a> {
                 Action::Ask(at) => self.ask(at),
                 Action::AskJudge(question) => self.ask_judge(&question),
                 Action::Suspend(gate) => self.suspend(gate).await?,
-                Action::Close { event, decision, cause } => {
-                    self.close(event, decision, cause, inputs).await?;
-                }
+                Action::Close(closing) => self.close(*closing, inputs).await?,
                 Action::KillTurns => self.kill_turns(),
                 Action::Settle(end) => settlement = Some(end),
             }
@@ -264,13 +262,8 @@ impl<'a> Shell<'a> {
 
     /// Closes the gate where the log holds nothing that the machine was not told: a decision that
     /// is recorded before this counts, and one that is recorded after it finds the gate closed.
-    async fn close(
-        &mut self,
-        event: RunEvent,
-        decision: Decision,
-        cause: Input,
-        inputs: &mut VecDeque<Input>,
-    ) -> Result<(), StoreError> {
+    async fn close(&mut self, closing: Closing, inputs: &mut VecDeque<Input>) -> Result<(), StoreError> {
+        let Closing { event, decision, cause } = closing;
         let events = vec![event];
         loop {
             let news = self.log.look().await?;

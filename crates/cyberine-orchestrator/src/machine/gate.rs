@@ -2,7 +2,7 @@
 
 use cyberine_run_store::{Choice, RunEvent};
 
-use super::{Action, Decision, Effects, Input, Machine, Phase};
+use super::{Action, Closing, Decision, Effects, Input, Machine, Phase};
 use crate::text::preview;
 
 /// Who is said to have decided where nobody did in time.
@@ -60,7 +60,7 @@ impl Machine {
             (Choice::Approve, Phase::Waiting { suspended: false, .. }) => RunEvent::Approved { by },
             (Choice::Approve, _) => RunEvent::Resumed { by },
         };
-        effects.actions.push(Action::Close { event, decision, cause });
+        effects.actions.push(Action::Close(Box::new(Closing { event, decision, cause })));
     }
 
     pub(super) fn closed(&mut self, decision: &Decision, effects: &mut Effects) {

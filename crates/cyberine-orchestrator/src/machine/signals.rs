@@ -92,17 +92,23 @@ pub(crate) enum Action {
     AskJudge(Question),
     /// Append that the run waits for an approval, and until when; tell when that time is over.
     Suspend(Gate),
-    /// Append `event`, which closes the gate, where nothing has come into the log that was not
-    /// told, and say so with `Closed`; else tell what has come, and `cause` again after it.
-    Close {
-        event: RunEvent,
-        decision: Decision,
-        cause: Input,
-    },
+    /// Close the gate where nothing has come into the log that was not told, and say so with
+    /// `Closed`; else tell what has come, and the cause again after it.
+    Close(Box<Closing>),
     /// Kill every turn; each still reports its end.
     KillTurns,
     /// Nothing more will happen: count what is left and append the last event.
     Settle(Settlement),
+}
+
+/// The end of the wait at the gate.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Closing {
+    /// What is appended for it.
+    pub(crate) event: RunEvent,
+    pub(crate) decision: Decision,
+    /// Upon what the gate is closed.
+    pub(crate) cause: Input,
 }
 
 /// How the run ends.

@@ -55,7 +55,8 @@ fn step(machine: &mut Machine, input: Input) -> Effects {
     let mut effects = machine.step(input);
     let mut actions = Vec::new();
     for action in std::mem::take(&mut effects.actions) {
-        if let Action::Close { event, decision, .. } = action {
+        if let Action::Close(closing) = action {
+            let Closing { event, decision, .. } = *closing;
             let more = step(machine, Input::Closed(decision));
             effects.append.extend([event].into_iter().chain(more.append));
             actions.extend(more.actions);

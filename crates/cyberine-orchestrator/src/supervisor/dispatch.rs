@@ -7,6 +7,7 @@ use cyberine_types::RunId;
 use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -48,6 +49,18 @@ impl Supervisor {
         let (dispatched, unanswered) = answer.await.map_err(stopped)??;
         unanswered.answered();
         Ok(dispatched)
+    }
+
+    /// Takes `dispatching` to its end, also where the returned future is dropped: the request for
+    /// it is not taken back then. [`close`](Self::close) waits for it.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn kept<T: Send + 'static>(
+        &self,
+        dispatching: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        self.work.tasks.spawn(dispatching)
     }
 
     /// Guards a run of which its requester is about to be told.

@@ -164,7 +164,7 @@ fn play(course: &Course) -> Outcome {
                         on_expiry: gate.on_expiry,
                     }),
                     Action::KillTurns => killed = true,
-                    Action::Close { .. } => unreachable!("the step has closed it"),
+                    Action::Close(_) => unreachable!("the step has closed it"),
                     Action::Settle(settlement) => outcome.ends.push(settlement),
                 }
                 assert!(!killed || open.len() <= names.len(), "nothing starts once turns are killed");
@@ -184,10 +184,7 @@ fn position(log: &[RunEvent], wanted: impl Fn(&RunEvent) -> bool) -> Option<usiz
 
 /// What an approval means for the log: nothing of judging stands in it before one.
 fn check_gate(course: &Course, log: &[RunEvent]) {
-    let approved = |event: &RunEvent| match event {
-        RunEvent::Approved { .. } | RunEvent::Resumed { .. } => true,
-        _ => false,
-    };
+    let approved = |event: &RunEvent| matches!(event, RunEvent::Approved { .. } | RunEvent::Resumed { .. });
     let judging = |event: &RunEvent| matches!(event, RunEvent::JudgeAsked { .. } | RunEvent::Judged { .. });
     let suspended = position(log, |event| matches!(event, RunEvent::ApprovalRequested { .. }));
     let resumed = position(log, |event| matches!(event, RunEvent::Resumed { .. }));

@@ -122,9 +122,7 @@ fn a_rejection_counts_until_the_gate_is_closed() {
     for (on_expiry, cause) in causes {
         let mut machine = waiting(on_expiry);
         let effects = machine.step(cause.clone());
-        assert!(
-            matches!(effects.actions.as_slice(), [Action::Close { cause: again, .. }] if *again == cause)
-        );
+        assert!(matches!(effects.actions.as_slice(), [Action::Close(closing)] if closing.cause == cause));
         assert_eq!(effects.append, [], "nothing is taken for decided yet");
         let effects = step(&mut machine, decided(Choice::Reject));
         assert_eq!(settlement(&effects.actions).detail, "rejected by boss@1: not this");
