@@ -13,6 +13,7 @@ use cyberine_orchestrator::{Control, ControlSource, Engine, Plan, TickSink};
 use cyberine_run_store::{Claim, ControlReader, RunStore, SqliteRunStore, StoreError, Tick, TickWriter};
 use cyberine_types::{InstanceId, Principal, RunId, SystemClock};
 use futures_util::future::BoxFuture;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{BusBackend, BusConfig, Config};
@@ -28,8 +29,9 @@ use crate::runtime;
 use crate::{team, telemetry};
 use roll::Roll;
 
-/// How often the project's control file is looked at where no change of it is told.
-const CONTROL_POLL: Duration = Duration::from_millis(500);
+/// How long news of the project's control file are waited for at a time. Where no change of it is
+/// told it is looked at earlier.
+const CONTROL_WAIT: Duration = Duration::from_secs(30);
 
 /// Carries out the run `id`, whose lock is this process's standard input, and ends with it.
 #[must_use]
@@ -154,6 +156,8 @@ async fn attend(ticks: &Stream, cancel: &CancellationToken) -> std::convert::Inf
 /// The run's `stream.jsonl`.
 struct Stream {
     writer: Mutex<TickWriter>,
+    /// Told of each tick.
+    offered: Notify,
 }
 
 /// How often ticks that wait for their turn are looked at.
@@ -161,11 +165,16 @@ const TICK_POLL: Duration = Duration::from_millis(50);
 
 impl Stream {
     async fn open(store: &SqliteRunStore, id: RunId) -> Result<Self, Problem> {
-        Ok(Self { writer: Mutex::new(TickWriter::new(store.run_dir(id).await?)) })
+        let writer = Mutex::new(TickWriter::new(store.run_dir(id).await?));
+        Ok(Self { writer, offered: Notify::new() })
     }
 
-    /// Writes what is due after a short while.
+    /// Writes what is due after a short while, once something waits.
     async fn due(&self) {
+        let waits = self.writer.lock().unwrap_or_else(PoisonError::into_inner).next_flush().is_some();
+        if !waits {
+            return self.offered.notified().await;
+        }
         tokio::time::sleep(TICK_POLL).await;
         self.write(|writer| writer.flush(Instant::now()));
     }
@@ -181,6 +190,7 @@ impl Stream {
 impl TickSink for Stream {
     fn tick(&self, tick: &Tick) {
         self.write(|writer| writer.offer(tick.clone(), Instant::now()));
+        self.offered.notify_one();
     }
 }
 
@@ -198,7 +208,7 @@ impl ControlSource for ControlFile {
                     Some(cyberine_run_store::Control::Ignored { detail }) => {
                         return Control::Unknown { detail };
                     }
-                    None => self.0.changed(CONTROL_POLL).await,
+                    None => self.0.changed(CONTROL_WAIT).await,
                 }
             }
         })

@@ -12,8 +12,8 @@ use futures_util::future::join_all;
 
 use crate::problem::chain;
 
-/// How often the log is looked at, should a wake-up get lost.
-const POLL: Duration = Duration::from_millis(500);
+/// How long news of the log are waited for at a time. The store looks in between by itself.
+const WAIT: Duration = Duration::from_secs(30);
 /// How long the withdrawal may take.
 const FAREWELL: Duration = Duration::from_millis(500);
 /// What a running run can be asked for.
@@ -52,7 +52,7 @@ impl Roll {
                 }
                 Err(error) => tracing::debug!("the log could not be followed: {}", chain(&error)),
             }
-            store.changed(self.run, after, POLL).await;
+            store.changed(self.run, after, WAIT).await;
         }
     }
 

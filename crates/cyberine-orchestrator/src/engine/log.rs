@@ -10,8 +10,8 @@ use futures_util::future::BoxFuture;
 use crate::machine::{Decision, Input};
 use crate::plan::STEP_ID;
 
-/// How often the log is looked at, should a wake-up get lost.
-const POLL: Duration = Duration::from_millis(500);
+/// How long news of the log are waited for at a time. The store looks in between by itself.
+const WAIT: Duration = Duration::from_secs(30);
 
 /// Reads a run's log as it grows.
 pub(super) struct LogWatch {
@@ -68,7 +68,7 @@ async fn wait(store: Arc<dyn RunStore>, run: RunId, mut after: u64) -> (u64, Vec
                 tracing::warn!(%run, %error, "requests to stop and decisions could not be read");
             }
         }
-        store.changed(run, after, POLL).await;
+        store.changed(run, after, WAIT).await;
     }
 }
 

@@ -16,7 +16,9 @@ use crate::news;
 
 /// The name under which a run says how far it has read.
 const READER: &str = "run";
-/// How often mailboxes are looked into, should a wake-up get lost.
+/// How long mail is waited for at a time. The bus looks in between by itself.
+const WAIT: Duration = Duration::from_secs(30);
+/// After what time mailboxes that could not be read are looked into again.
 const POLL: Duration = Duration::from_millis(500);
 /// How long a run waits for its mail: before a judge is asked, and before it ends.
 const MOMENT: Duration = Duration::from_secs(1);
@@ -226,7 +228,7 @@ async fn wait(bus: Arc<dyn Bus>, positions: Vec<Position>) -> Found {
         if found.error.is_some() || found.positions != positions {
             return found;
         }
-        let changes = positions.iter().map(|at| bus.changed(at.mailbox.clone(), at.after, POLL));
+        let changes = positions.iter().map(|at| bus.changed(at.mailbox.clone(), at.after, WAIT));
         select_all(changes).await;
     }
 }
