@@ -50,8 +50,12 @@ pub(super) async fn run(args: &Inbox, workplace: &Workplace, out: &Out) -> Resul
     workplace.bus.readers(any).await.map_err(mail::problem)?;
     let found = workplace.mailbox_files().mailboxes(MOST).await.map_err(mail::problem)?;
     let mut rows = Vec::new();
+    let mut unusable: Vec<String> = found.unusable.into_iter().map(|one| one.problem).collect();
     for mailbox in found.addresses {
-        rows.push(look(mailbox, &reader, workplace).await?);
+        match look(mailbox, &reader, workplace).await {
+            Ok(row) => rows.push(row),
+            Err(problem) => unusable.push(problem.message),
+        }
     }
     rows.retain(|row| row.last > 0 && (!args.unread || row.unread > 0));
     rows.sort_by_key(|row| std::cmp::Reverse(row.last_at));
@@ -59,10 +63,18 @@ pub(super) async fn run(args: &Inbox, workplace: &Workplace, out: &Out) -> Resul
     rows.truncate(args.limit as usize);
     if out.is_json() {
         let truncated = found.truncated || rows.len() < all;
-        out.json(&json!({ "ok": true, "reader": reader, "mailboxes": rows, "truncated": truncated }));
+        let mut document =
+            json!({ "ok": true, "reader": reader, "mailboxes": rows, "truncated": truncated });
+        if !unusable.is_empty() {
+            document["unusable"] = json!(unusable);
+        }
+        out.json(&document);
         return Ok(Exit::Done);
     }
     print(&rows, out);
+    for problem in unusable {
+        out.note(format_args!("left out: {problem}"));
+    }
     if rows.len() < all {
         out.note(format_args!("{} more: --limit shows up to 1000", all - rows.len()));
     }

@@ -48,3 +48,28 @@ fn a_broken_record_is_passed_over_told_and_named_by_doctor() {
     );
     assert_eq!(place.run(&["send", "chat:c", "fourth", "--json"]).json()["seq"], 4);
 }
+
+#[test]
+fn an_odd_directory_is_named_and_every_other_mailbox_is_listed() {
+    let place = Place::new();
+    place.run(&["send", "chat:c", "first"]);
+    place.run(&["send", "chat:linked", "second"]);
+    let kind = place.home().join("bus/chat");
+    std::os::unix::fs::symlink("/tmp", kind.join("odd")).unwrap();
+    let file = file_with(&kind.join("linked"), "second").unwrap();
+    std::fs::hard_link(&file, place.home().join("other")).unwrap();
+
+    let listed = place.run(&["inbox"]);
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    assert!(listed.out.contains("chat:c") && !listed.out.contains("linked"), "{listed:?}");
+    assert!(listed.err.contains("bus/chat/odd") && listed.err.contains("bus/chat/linked/"), "{listed:?}");
+    let report = place.run(&["inbox", "--json"]).json();
+    assert_eq!(report["mailboxes"].as_array().map(Vec::len), Some(1), "{report}");
+    assert_eq!(report["unusable"].as_array().map(Vec::len), Some(2), "{report}");
+
+    let doctor = place.run(&["doctor"]);
+    assert_eq!(doctor.code, Some(70), "{doctor:?}");
+    assert!(doctor.out.contains("bus/chat/odd") && doctor.out.contains("1 messages in 1"), "{doctor:?}");
+    let report = place.run(&["doctor", "--json"]).json();
+    assert_eq!(report["mail"]["broken"].as_array().map(Vec::len), Some(2), "{report}");
+}

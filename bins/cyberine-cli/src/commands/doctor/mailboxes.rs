@@ -37,16 +37,21 @@ struct Broken {
     path: String,
     bad_lines: u64,
     torn_lines: u64,
+    /// Why it, or the rest of it, could not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
 }
 
 impl Broken {
     fn of(report: &MailboxReport) -> Option<Self> {
-        let is_whole = report.bad_lines == 0 && report.torn_lines == 0 && report.mailbox.is_some();
+        let has_damage = report.bad_lines > 0 || report.torn_lines > 0 || report.problem.is_some();
+        let is_whole = !has_damage && report.mailbox.is_some();
         (!is_whole).then(|| Self {
             mailbox: report.mailbox.as_ref().map(spelled),
             path: report.path.display().to_string(),
             bad_lines: report.bad_lines,
             torn_lines: report.torn_lines,
+            problem: report.problem.clone(),
         })
     }
 
@@ -61,7 +66,7 @@ impl MailReport {
         let reports = workplace.mailbox_files().check().await.map_err(mail::problem)?;
         let presence = workplace.presence_files().check().await.map_err(mail::presence_problem)?;
         Ok(Self {
-            mailboxes: reports.len(),
+            mailboxes: reports.iter().filter(|report| report.problem.is_none()).count(),
             messages: reports.iter().map(|report| report.messages).sum(),
             bytes: reports.iter().map(|report| report.bytes).sum(),
             broken: reports.iter().filter_map(Broken::of).collect(),
@@ -73,6 +78,13 @@ impl MailReport {
 
     /// Fails where a message or a record may be lost.
     pub(super) fn verdict(&self) -> Result<(), Problem> {
+        if self.broken.iter().any(|broken| broken.problem.is_some()) {
+            return Err(Problem::new(
+                Exit::Internal,
+                "what lies in the place of a mailbox cannot be used: make `bus/` in the home yours alone (directories \
+                 0700, files 0600), without links; every other mailbox can be used",
+            ));
+        }
         if self.broken.iter().any(Broken::is_damage) {
             return Err(Problem::new(
                 Exit::Internal,
@@ -96,6 +108,10 @@ impl MailReport {
         for broken in &self.broken {
             let name = broken.mailbox.as_deref().unwrap_or("a mailbox that nothing names");
             let (bad, torn) = (broken.bad_lines, broken.torn_lines);
+            if let Some(problem) = &broken.problem {
+                out.line(format_args!("finding   {} (left as it is)", escaped(problem)));
+                continue;
+            }
             out.line(format_args!(
                 "finding   {} in {}: {bad} damaged records, {torn} torn ones that were never acknowledged (left as it is)",
                 escaped(name),
