@@ -63,8 +63,7 @@ pub(super) async fn run(args: &Inbox, workplace: &Workplace, out: &Out) -> Resul
     rows.truncate(args.limit as usize);
     if out.is_json() {
         let truncated = found.truncated || rows.len() < all;
-        let mut document =
-            json!({ "ok": true, "reader": reader, "mailboxes": rows, "truncated": truncated });
+        let mut document = json!({ "ok": true, "reader": reader, "mailboxes": rows, "truncated": truncated });
         if !unusable.is_empty() {
             document["unusable"] = json!(unusable);
         }
