@@ -7,6 +7,7 @@ use cyberine_run_store::{Run, RunStore, TickReader};
 use cyberine_types::RunId;
 
 use crate::commands::{SELF, load};
+use crate::decision::waits;
 use crate::live::Live;
 use crate::out::Out;
 
@@ -74,6 +75,9 @@ async fn ask_to_stop(workplace: &Workplace, id: RunId, out: &Out) -> Result<(), 
 struct Follower<'a> {
     live: Option<Live<'a>>,
     ticks: Option<TickReader>,
+    out: &'a Out,
+    /// Whether it was said that the run waits.
+    told: bool,
 }
 
 impl<'a> Follower<'a> {
@@ -81,11 +85,18 @@ impl<'a> Follower<'a> {
         let live = (!out.is_json()).then(|| Live::new(out));
         // A run whose files are gone is still in the database; it has no fast news then.
         let ticks = workplace.store.run_dir(id).await.ok().map(|dir| TickReader::new(dir, 0));
-        Ok(Self { live, ticks })
+        Ok(Self { live, ticks, out, told: false })
     }
 
     fn show(&mut self, run: &Run) {
-        let Some(live) = &mut self.live else { return };
+        let Some(live) = &mut self.live else {
+            // A program reads the one document at the end; who started it must hear before that.
+            if let Some(awaiting) = run.awaiting.as_ref().filter(|_| !self.told) {
+                self.told = true;
+                self.out.note(&waits(run.run_id, awaiting.expires_at, awaiting.on_expiry));
+            }
+            return;
+        };
         let news = self.ticks.as_mut().and_then(|ticks| ticks.read().ok()).unwrap_or_default();
         news.into_iter().for_each(|tick| live.tick(tick));
         live.show(run);

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use cyberine_run_store::{Candidate, Run, RunState, Tick};
+use cyberine_run_store::{Awaiting, Candidate, Run, RunState, Tick};
 use cyberine_types::Usage;
 
+use crate::decision::{short, waits};
 use crate::out::Out;
 use crate::plain::{cut, escaped};
 use crate::report::{billed, mark, outcome};
@@ -69,6 +70,10 @@ impl<'a> Live<'a> {
                 shorten(&row, width.saturating_sub(4))
             ));
         }
+        if run.awaiting.is_some() {
+            let id = short(run.run_id);
+            lines.push(cut(&format!("  `cyberine approve {id}` or `cyberine reject {id}` decides"), width));
+        }
         lines
     }
 
@@ -96,6 +101,9 @@ impl<'a> Live<'a> {
         lines.extend(
             verdicts.map(|verdict| format!("{}: {}", escaped(&verdict.kind), outcome(verdict.outcome))),
         );
+        if let Some(Awaiting { expires_at, on_expiry, .. }) = &run.awaiting {
+            lines.push(waits(run.run_id, *expires_at, *on_expiry));
+        }
         for line in lines {
             if !self.told.contains(&line) {
                 self.out.line(&line);

@@ -8,13 +8,19 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::exit::Exit;
 use crate::problem::Problem;
 
+/// How many files are looked at or written at once. More would wait for the same disk.
+const BLOCKING_THREADS: usize = 64;
+
 /// Runs `work` to its end on the calling thread. From then on a file that may not grow (`ulimit -f`)
 /// is a write that fails, and not the end of the process.
 ///
 /// # Errors
 /// Where the system gives no runtime.
 pub fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Problem> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(BLOCKING_THREADS)
+        .build();
     let runtime = runtime.map_err(|error| Problem::of(Exit::Internal, &error))?;
     let ended = runtime.block_on(async {
         // A handler, and not that the signal is ignored: programs that are started inherit what is

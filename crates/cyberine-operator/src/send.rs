@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 
 use cyberine_bus::{Address, AddressKind, BusError, Durability, From, FromKind, Outgoing, Receipt};
+use cyberine_orchestrator::Plan;
 use cyberine_presence::{Member, matching};
 use cyberine_server::ToolResult;
 use cyberine_types::RunId;
@@ -260,9 +261,14 @@ impl Services {
                     "the run is over ({state}): the message is kept, and nothing acts on it"
                 )));
             }
-            if to.kind() == AddressKind::Run {
-                return Ok(Audience::Somebody);
-            }
+            let Some((_, candidate)) = to.id().split_once('/') else { return Ok(Audience::Somebody) };
+            let plan = Plan::from_spec(&run.spec).ok();
+            let known = plan.is_none_or(|plan| plan.candidates.iter().any(|one| one.name == candidate));
+            return Ok(if known {
+                Audience::Somebody
+            } else {
+                Audience::Absent(format!("run `{id}` has no candidate `{}`", cut(candidate, REASON)))
+            });
         }
         let members = self.known_roster().await;
         let announced = members.iter().any(|member| {

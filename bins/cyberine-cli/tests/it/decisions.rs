@@ -28,6 +28,24 @@ fn view(place: &Place, run: &str) -> Value {
 }
 
 #[test]
+fn who_started_a_run_is_told_that_it_waits_and_what_to_do() {
+    for json in [false, true] {
+        let place = careful();
+        let arguments: &[&str] = if json { &["orchestrate", "x", "--json"] } else { &["orchestrate", "x"] };
+        let mut started = place.start(arguments);
+        let told = if json {
+            started.remark()
+        } else {
+            started.line_with(&["waits for you until", "cyberine reject"])
+        };
+        let (_, command) = told.split_once("`cyberine approve ").unwrap();
+        let (run, _) = command.split_once('`').unwrap();
+        assert_eq!(place.run(&["approve", run]).code, Some(0));
+        assert_eq!(started.end().code, Some(0));
+    }
+}
+
+#[test]
 fn a_run_that_waits_is_shown_with_the_commands_and_goes_on_when_approved() {
     let place = careful();
     let run = waiting(&place);
@@ -76,7 +94,10 @@ fn a_decision_on_a_run_that_does_not_wait_is_recorded_only() {
     let place = Place::with(&shell("a", ANSWER));
     let run = place.run(&["orchestrate", "x", "--json"]).json()["runId"].as_str().unwrap().to_owned();
     let said = place.run(&["reject", &run, "--comment", "wrong"]);
-    assert!(said.code == Some(0) && said.out.contains("changes nothing: the run was over (done)"), "{said:?}");
+    assert!(
+        said.code == Some(0) && said.out.contains("changes nothing: the run was over (done)"),
+        "{said:?}"
+    );
     assert_eq!(view(&place, &run)["state"], "done");
     place.run(&["approve", "5b1e7c0a-8f0b-4a55-9d1b-2a4b7b7d0c11"]).refused(69, &["there is no run"]);
     place.run(&["approve", &run, "--comment", &"x".repeat(4001)]).refused(2, &["4000"]);

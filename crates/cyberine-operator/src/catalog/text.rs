@@ -60,7 +60,7 @@ macro_rules! keyed_input {
             concat!(
                 $crate::catalog::text::members!($($members)+),
                 r#","idempotencyKey":{"type":"string","minLength":1,"maxLength":200,"#,
-                r#""description":"A call repeated with its key gets the first result."}"#
+                r#""description":"Yours alone, such as a UUID. A call repeated with it gets the first result."}"#
             ),
             concat!(
                 "\"required\":", $crate::catalog::text::json_text!($required),

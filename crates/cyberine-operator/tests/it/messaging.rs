@@ -74,6 +74,12 @@ async fn a_run_is_looked_at_before_it_is_written_to() {
     let steer = json!({ "to_kind": "run", "to_id": spelled, "text": "be brief", "topic": "steer" });
     let live = stage.call("send_message", steer).await;
     assert_eq!((&live["ok"], &live["delivered"], live.get("note")), (&json!(true), &json!(true), None));
+    let to_worker = |name: &str| json!({ "to_kind": "worker", "to_id": format!("{id}/{name}"), "text": "x" });
+    let known = stage.call("send_message", to_worker("a")).await;
+    assert_eq!((&known["ok"], &known["delivered"]), (&json!(true), &json!(true)));
+    let unknown = stage.call("send_message", to_worker("nope")).await;
+    assert_eq!(unknown["ok"], false);
+    assert!(unknown["reason"].as_str().unwrap().contains("no candidate `nope`"), "{unknown}");
     stage.gate.send_replace(true);
     stage.see(id, |run| run.state.is_terminal()).await;
     let late = stage.call("send_message", json!({ "to_kind": "run", "to_id": id, "text": "too late" })).await;

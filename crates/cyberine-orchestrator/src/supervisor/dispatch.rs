@@ -17,7 +17,7 @@ use super::{
 use crate::plan::{Plan, WORKFLOW};
 
 /// Why a run is cancelled of which nobody was told.
-const UNANSWERED: &str = "the request was cancelled before its reply";
+const UNANSWERED: &str = "the request was cancelled before its reply had left";
 /// How long after a request was dropped it may become known that everything ends: a server that
 /// winds down drops its requests first. It takes less than a second, on a busy machine more.
 const ENDING: Duration = Duration::from_secs(2);

@@ -16,7 +16,7 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::fake::{Fake, Stage, soon};
 
-const UNANSWERED: &str = "the request was cancelled before its reply";
+const UNANSWERED: &str = "the request was cancelled before its reply had left";
 
 fn request(plan: &Plan, cwd: &str) -> DispatchRequest {
     DispatchRequest {
