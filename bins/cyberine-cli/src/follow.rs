@@ -93,7 +93,7 @@ impl<'a> Follower<'a> {
             // A program reads the one document at the end; who started it must hear before that.
             if let Some(awaiting) = run.awaiting.as_ref().filter(|_| !self.told) {
                 self.told = true;
-                self.out.note(&waits(run.run_id, awaiting.expires_at, awaiting.on_expiry));
+                self.out.note(waits(run.run_id, awaiting.expires_at, awaiting.on_expiry));
             }
             return;
         };
