@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use cyberine_bus::{
     Address, AddressKind, Bus as _, BusError, Channel, Durability, FileBus, From, FromKind, Outgoing, Sender,
 };
+use cyberine_fs::PrivateDir;
 use cyberine_types::{InstanceId, MessageId, SystemClock};
 use futures_util::future::join_all;
 
@@ -115,11 +116,20 @@ impl Child {
     }
 
     /// All at once.
+    /// One message, and then all others at once. The mailbox's lock is held until they wait, so that
+    /// how many share a write does not depend on who is faster.
     async fn crowd(&self) -> Result<(), BusError> {
-        join_all((self.first..=self.last).map(|number| self.publish(number, false)))
-            .await
-            .into_iter()
-            .collect()
+        self.publish(self.first, false).await?;
+        let mailbox = std::path::Path::new(&self.home).join("bus/chat/here");
+        let held = PrivateDir::open_existing(&mailbox).unwrap().try_lock("lock").unwrap().unwrap();
+        let others = join_all((self.first + 1..=self.last).map(|number| self.publish(number, false)));
+        let release = async {
+            for _ in self.first..=self.last {
+                tokio::task::yield_now().await;
+            }
+            held.release().unwrap();
+        };
+        tokio::join!(others, release).0.into_iter().collect()
     }
 
     /// Without a descriptor left, and then with some again.
