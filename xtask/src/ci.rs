@@ -42,7 +42,18 @@ const OUTSIDE: &[Lane] = &[
     lane("faults", 1800, |limit| {
         let mut command = proc::cargo();
         command.env("CYBERINE_FAULTS", "10000").args(["test", "-p", "cyberine-run-store", "--all-features"]);
-        proc::run(command.args(["--", "kill"]), limit)
+        proc::run(command.args(["--", "kill"]), limit)?;
+        // 64 writers of one mailbox, 500 messages each.
+        let mut mail = proc::cargo();
+        mail.env("CYBERINE_FAULTS", "500").args([
+            "test",
+            "-p",
+            "cyberine-bus",
+            "--all-features",
+            "--",
+            "kill",
+        ]);
+        proc::run(&mut mail, limit)
     }),
     lane("bundle", 600, |_| crate::bundle::lane()),
     lane("bench", 900, |_| crate::bench::run(&[])),
