@@ -1,7 +1,5 @@
 //! What a provider can reach, for the eyes of whoever is asked to trust it.
 
-use std::path::PathBuf;
-
 use cyberine_provider::ProviderConfig;
 use cyberine_types::Billing;
 use serde::Serialize;
@@ -41,38 +39,21 @@ pub struct Reach {
 /// What `provider` can reach.
 #[must_use]
 pub fn reach(name: &str, provider: &ProviderConfig) -> Reach {
-    let (program, url) = match provider {
-        ProviderConfig::Openai(config) => (None, Some(config.base_url.clone())),
-        ProviderConfig::Anthropic(config) => {
-            (None, Some(config.base_url.clone().unwrap_or_else(|| "https://api.anthropic.com".to_owned())))
-        }
-        ProviderConfig::ClaudeCli(config) => {
-            let program = config.program.clone().unwrap_or_else(|| PathBuf::from("claude"));
-            let shown = std::iter::once(program.display().to_string());
-            (Some(shown.chain(config.args.iter().cloned()).collect()), None)
-        }
-        ProviderConfig::Command(config) => (Some(config.command.clone()), None),
-    };
-    let plain_http = match provider {
-        ProviderConfig::Openai(config) => config.allow_plain_http,
-        ProviderConfig::Anthropic(config) => config.allow_plain_http,
-        ProviderConfig::ClaudeCli(_) | ProviderConfig::Command(_) => false,
-    };
-    let (cwd, tools) = match provider {
-        ProviderConfig::Command(config) => (config.cwd.as_ref(), Vec::new()),
-        ProviderConfig::ClaudeCli(config) => (None, config.tools.clone()),
-        ProviderConfig::Openai(_) | ProviderConfig::Anthropic(_) => (None, Vec::new()),
-    };
+    let profile = provider.profile();
+    let program = profile.program.map(|program| {
+        let shown = std::iter::once(program.display().to_string());
+        shown.chain(profile.args.iter().cloned()).collect()
+    });
     Reach {
         name: name.to_owned(),
-        kind: provider.kind(),
+        kind: profile.kind,
         billing: provider.billing(),
         program,
-        url,
-        plain_http,
-        cwd: cwd.map(|path| path.display().to_string()),
-        model: provider.info(name).model,
-        tools,
+        url: (!profile.url.is_empty()).then(|| profile.url.to_owned()),
+        plain_http: profile.plain_http,
+        cwd: profile.cwd.map(|path| path.display().to_string()),
+        model: profile.model.map(str::to_owned),
+        tools: profile.tools.to_vec(),
         variables: provider.required_env().into_iter().map(str::to_owned).collect(),
     }
 }

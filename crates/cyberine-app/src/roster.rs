@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cyberine_provider::{OpenaiConfig, ProviderConfig};
+use cyberine_provider::{HttpConfig, ProviderConfig};
 use cyberine_types::Billing;
 use serde::Serialize;
 
@@ -60,18 +60,8 @@ fn of_servers(servers: &[ModelServer]) -> BTreeMap<String, ProviderConfig> {
 }
 
 fn provider(server: &ModelServer, model: &str) -> ProviderConfig {
-    ProviderConfig::Openai(OpenaiConfig {
-        base_url: server.base_url.clone(),
-        model: model.to_owned(),
-        api_key_env: None,
-        billing: Some(Billing::Free),
-        prices: None,
-        idle_seconds: None,
-        wall_seconds: None,
-        max_tokens: None,
-        structured_output: true,
-        allow_plain_http: false,
-    })
+    let config = HttpConfig::new(server.base_url.clone(), model);
+    ProviderConfig::Openai(HttpConfig { billing: Some(Billing::Free), ..config })
 }
 
 /// A name of letters, digits, `.`, `_` and `-` that is not taken.

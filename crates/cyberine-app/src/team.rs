@@ -48,24 +48,17 @@ pub(crate) fn faults(plan: &Plan, environment: &Environment, project: &Path) -> 
 /// will: in the absolute directories of the `PATH`, or, where it holds a slash, from the directory
 /// it works in.
 fn missing_program(planned: &Planned, environment: &Environment, project: &Path) -> Option<String> {
-    let (program, cwd) = match &planned.provider {
-        ProviderConfig::Command(config) => {
-            let cwd = config.cwd.as_ref().map_or_else(|| project.to_owned(), |cwd| project.join(cwd));
-            (PathBuf::from(config.command.first()?), cwd)
-        }
-        ProviderConfig::ClaudeCli(config) => {
-            (config.program.clone().unwrap_or_else(|| PathBuf::from("claude")), project.to_owned())
-        }
-        ProviderConfig::Openai(_) | ProviderConfig::Anthropic(_) => return None,
-    };
+    let profile = planned.provider.profile();
+    let program = profile.program?;
+    let cwd = profile.cwd.map_or_else(|| project.to_owned(), |cwd| project.join(cwd));
     let (shown, name) = (program.display(), &planned.name);
     if program.as_os_str().as_encoded_bytes().contains(&b'/') {
-        let there = executable(&cwd.join(&program));
+        let there = executable(&cwd.join(program));
         return (!there)
             .then(|| format!("program `{shown}` of provider `{name}` is not there, or is not executable"));
     }
     let path = environment.search_path();
-    let there = path.iter().any(|directory| directory.is_absolute() && executable(&directory.join(&program)));
+    let there = path.iter().any(|directory| directory.is_absolute() && executable(&directory.join(program)));
     (!there).then(|| format!("program `{shown}` of provider `{name}` is not on the PATH"))
 }
 
@@ -77,7 +70,7 @@ pub(crate) fn team(plan: &Plan, environment: &Environment) -> Team {
     };
     let judges: BTreeMap<_, _> =
         plan.judge_providers.iter().map(|one| (one.name.clone(), built(one))).collect();
-    Team { candidates: plan.candidates.iter().map(built).collect(), judges }
+    Team { candidates: plan.candidates.iter().map(built).collect(), judges, ..Team::default() }
 }
 
 fn build(

@@ -21,6 +21,10 @@ mod pump;
 /// Chunks on their way from the child to the caller; beyond that the child waits.
 const CHUNKS_IN_FLIGHT: usize = 16;
 
+/// Messages on their way to a child whose input is held open; one that lets more of them pile up
+/// reads nothing any more.
+const MESSAGES_IN_FLIGHT: usize = 64;
+
 /// How long the output of a child that has ended may stay silent before it counts as complete,
 /// where a process the child left behind keeps the pipe open.
 const DRAIN: Duration = Duration::from_millis(250);
@@ -44,6 +48,8 @@ pub struct Spawn {
     pub cwd: PathBuf,
     /// What it reads on its standard input, which is closed afterwards.
     pub input: Bytes,
+    /// Whether its standard input stays open for [`Running::send`].
+    pub hold_input: bool,
     /// How many bytes it may write to its standard output in all. Beyond that it is killed.
     pub output_limit: usize,
     /// How long it has, after a polite signal, before it is killed.
@@ -60,6 +66,7 @@ impl Spawn {
             environment,
             cwd: cwd.into(),
             input: Bytes::new(),
+            hold_input: false,
             output_limit: 16 * 1024 * 1024,
             grace: Duration::from_secs(2),
         }
@@ -85,16 +92,19 @@ pub fn spawn(spawn: Spawn) -> Result<Running, SpawnError> {
     let (sender, output) = mpsc::channel(CHUNKS_IN_FLIGHT);
     let tail = Arc::default();
     let mut pumps = JoinSet::new();
+    let (input, more) = mpsc::channel(MESSAGES_IN_FLIGHT);
     if let Some(pipe) = child.stdin.take() {
-        pumps.spawn(pump::feed(pipe, spawn.input));
+        pumps.spawn(pump::feed(pipe, spawn.input, more));
     }
+    let input = spawn.hold_input.then_some(input);
     if let Some(pipe) = child.stdout.take() {
         pumps.spawn(pump::forward(pipe, spawn.output_limit, sender));
     }
     if let Some(pipe) = child.stderr.take() {
         pumps.spawn(pump::keep_tail(pipe, Arc::clone(&tail)));
     }
-    Ok(Running { pid: child.id(), child, token, output, tail, pumps, grace: spawn.grace, status: None })
+    let pid = child.id();
+    Ok(Running { pid, child, token, input, output, tail, pumps, grace: spawn.grace, status: None })
 }
 
 /// How a child ended.
@@ -119,6 +129,8 @@ pub struct Running {
     pid: Option<u32>,
     child: Child,
     token: String,
+    /// Open as long as more may be said to the child.
+    input: Option<mpsc::Sender<Bytes>>,
     output: mpsc::Receiver<Result<Bytes, OutputError>>,
     tail: Arc<Mutex<pump::Tail>>,
     pumps: JoinSet<()>,
@@ -132,6 +144,18 @@ impl Running {
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.pid
+    }
+
+    /// Says more to a child whose input is held open ([`Spawn::hold_input`]), after what was said
+    /// before. `false` where it is not, or the child is gone, or has left 64 messages unread: it
+    /// does not hear this one.
+    pub fn send(&mut self, message: Bytes) -> bool {
+        self.input.as_ref().is_some_and(|input| input.try_send(message).is_ok())
+    }
+
+    /// Closes the child's input, once everything that was said has been written.
+    pub fn close_input(&mut self) {
+        self.input = None;
     }
 
     /// The next bytes the child wrote, cut wherever the system cut them: a chunk can end in the

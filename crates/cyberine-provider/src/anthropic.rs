@@ -6,15 +6,24 @@ use cyberine_types::Secret;
 use serde_json::{Value, json};
 
 pub(crate) use self::parser::{MessageParser, MessageUsage};
-use crate::config::AnthropicConfig;
-use crate::http_provider::Dialect;
-use crate::port::{Capabilities, Limits, Role, Turn};
+use crate::config::HttpConfig;
+use crate::http_provider::{Dialect, Service};
+use crate::port::{Limits, Role, Turn};
 use crate::quote::Quoter;
 use crate::wire::Wire;
 
-impl Dialect for AnthropicConfig {
-    fn url(&self) -> String {
-        let base = self.url().trim_end_matches('/');
+/// The variable that every Anthropic client reads its key from.
+pub(crate) const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
+
+/// Kind `anthropic`.
+pub(crate) struct Messages;
+
+impl Dialect for Messages {
+    fn service(&self) -> Service {
+        Service { kind: "anthropic", url: Some("https://api.anthropic.com"), key_env: Some(ANTHROPIC_KEY) }
+    }
+
+    fn url(&self, base: &str, _model: &str) -> String {
         format!("{}/v1/messages", base.strip_suffix("/v1").unwrap_or(base))
     }
 
@@ -26,11 +35,7 @@ impl Dialect for AnthropicConfig {
         ("x-api-key", key.expose().to_owned())
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities { tools: true, structured_output: false, resume: false, read_only: true }
-    }
-
-    fn body(&self, turn: &Turn, limits: &Limits) -> Value {
+    fn body(&self, config: &HttpConfig, turn: &Turn, limits: &Limits) -> Value {
         let (system, talk): (Vec<_>, Vec<_>) =
             turn.messages.iter().partition(|message| message.role == Role::System);
         let messages: Vec<Value> = talk
@@ -41,7 +46,7 @@ impl Dialect for AnthropicConfig {
             })
             .collect();
         let mut body = json!({
-            "model": self.model,
+            "model": config.model,
             "max_tokens": limits.max_tokens,
             "messages": messages,
             "stream": true,

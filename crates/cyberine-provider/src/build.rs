@@ -5,8 +5,8 @@ use std::sync::Arc;
 use cyberine_process::ChildEnvironment;
 use cyberine_types::Secret;
 
-use crate::child_provider::ChildProvider;
-use crate::config::{ANTHROPIC_KEY, ClaudeCliConfig, CommandConfig, ConfigError, ProviderConfig};
+use crate::child_provider::{ChildProvider, Program};
+use crate::config::{ConfigError, Family, HttpConfig, ProviderConfig};
 use crate::http_provider::{Dialect, HttpProvider};
 use crate::port::Provider;
 use crate::quote::Quoter;
@@ -62,11 +62,9 @@ pub fn build(
 ) -> Result<Arc<dyn Provider>, BuildError> {
     config.validate(name)?;
     let source = Source { name, config, secrets, environment };
-    match config {
-        ProviderConfig::Openai(openai) => source.http(openai.clone(), openai.api_key_env.as_deref()),
-        ProviderConfig::Anthropic(anthropic) => source.http(anthropic.clone(), anthropic.key_env()),
-        ProviderConfig::ClaudeCli(claude) => source.claude(claude.clone()),
-        ProviderConfig::Command(command) => source.command(command.clone()),
+    match config.family() {
+        Family::Http(dialect, http) => source.http(dialect, http),
+        Family::Child(program) => source.child(program),
     }
 }
 
@@ -78,9 +76,14 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    fn http<D: Dialect>(&self, dialect: D, variable: Option<&str>) -> Result<Arc<dyn Provider>, BuildError> {
+    fn http(
+        &self,
+        dialect: &'static dyn Dialect,
+        http: &HttpConfig,
+    ) -> Result<Arc<dyn Provider>, BuildError> {
+        let variable = self.config.profile().key_env;
         let key = variable.map(|variable| self.secret(variable)).transpose()?;
-        match HttpProvider::new(self.name, self.config, dialect, key) {
+        match HttpProvider::new(self.name, self.config, dialect, http, key) {
             Some(provider) => Ok(Arc::new(provider)),
             // The address was checked before, so it is the key that no header can carry.
             None => Err(BuildError::BadKey {
@@ -90,25 +93,20 @@ impl Source<'_> {
         }
     }
 
-    fn claude(&self, claude: ClaudeCliConfig) -> Result<Arc<dyn Provider>, BuildError> {
-        let (mut environment, mut secrets) = self.child(&claude.env)?;
-        if let Some(variable) = &claude.api_key_env {
+    fn child(&self, program: &dyn Program) -> Result<Arc<dyn Provider>, BuildError> {
+        let profile = program.profile();
+        let (mut environment, mut secrets) = self.handed_on(profile.env)?;
+        if let (Some(variable), Some(name)) = (profile.key_env, program.key_variable()) {
             let key = self.secret(variable)?;
-            environment = environment.set(ANTHROPIC_KEY, key.expose());
+            environment = environment.set(name, key.expose());
             secrets.push(key);
         }
         let quoter = Quoter::new(secrets);
-        Ok(Arc::new(ChildProvider::new(self.name, self.config, claude, environment, quoter)))
-    }
-
-    fn command(&self, command: CommandConfig) -> Result<Arc<dyn Provider>, BuildError> {
-        let (environment, secrets) = self.child(&command.env)?;
-        let quoter = Quoter::new(secrets);
-        Ok(Arc::new(ChildProvider::new(self.name, self.config, command, environment, quoter)))
+        Ok(Arc::new(ChildProvider::new(self.name, self.config, environment, quoter)))
     }
 
     /// The environment of a child that is handed `variables`, and which of them are secrets.
-    fn child(&self, variables: &[String]) -> Result<(ChildEnvironment, Vec<Secret>), BuildError> {
+    fn handed_on(&self, variables: &[String]) -> Result<(ChildEnvironment, Vec<Secret>), BuildError> {
         let base = self.environment;
         let pairs = base.names().filter_map(|name| Some((name.to_owned(), base.get(name)?.to_owned())));
         let mut environment = ChildEnvironment::allowed(pairs);
@@ -130,7 +128,7 @@ impl Source<'_> {
     }
 }
 
-fn names_secret(variable: &str) -> bool {
+pub(crate) fn names_secret(variable: &str) -> bool {
     let variable = variable.to_ascii_uppercase();
     SECRET_NAMES.iter().any(|part| variable.contains(part))
 }

@@ -1,5 +1,9 @@
 //! The shell of the process kinds: one child a turn, its prompt on its input, and the limits on it.
 
+mod scratch;
+
+use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
 use cyberine_process::{OutputError, Running, Spawn};
@@ -10,33 +14,58 @@ use crate::error::{TurnError, chain};
 use crate::port::{Limits, StopReason, TurnEvent};
 use crate::quote::Quoter;
 use crate::stream::Emitter;
-use crate::wire::{End, Exit, Session};
+use crate::wire::{End, Exit, Said, Session};
+use scratch::Scratch;
 
 /// How long a program that has said its last word may take to end.
 const AFTER_LAST_WORD: Duration = Duration::from_secs(5);
 
+/// How long a program that was asked to stop may take to say what it has used.
+const AFTER_INTERRUPT: Duration = Duration::from_secs(2);
+
+/// A turn that is about to begin.
+pub(crate) struct Start {
+    /// The program, without its arguments.
+    pub(crate) spawn: Spawn,
+    /// Files it needs, by name.
+    pub(crate) files: Vec<(&'static str, String)>,
+    pub(crate) session: Session,
+    pub(crate) limits: Limits,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) quoter: Quoter,
+}
+
 /// Takes one turn with one child. Whatever the outcome, the child and everything it started are
-/// dead when this returns.
+/// dead when this returns, and the directory for its temporary files is gone.
 pub(crate) async fn drive(
-    spawn: Spawn,
-    mut session: Session,
-    limits: Limits,
-    cancel: CancellationToken,
-    quoter: Quoter,
+    start: Start,
+    args: impl FnOnce(&Path) -> Vec<OsString>,
     out: Emitter,
 ) -> Result<StopReason, TurnError> {
+    let Start { mut spawn, files, mut session, limits, cancel, quoter } = start;
     if cancel.is_cancelled() {
         return Err(TurnError::Cancelled);
     }
     let target = spawn.program.display().to_string();
-    let mut child = cyberine_process::spawn(spawn)
-        .map_err(|error| TurnError::Unreachable { target, detail: quoter.head(&chain(&error)) })?;
+    let unreachable = |error: &dyn std::error::Error| TurnError::Unreachable {
+        target: target.clone(),
+        detail: quoter.head(&chain(error)),
+    };
+    let scratch = Scratch::create(&spawn.environment, files).map_err(|error| unreachable(&error))?;
+    spawn.args = args(scratch.path());
+    spawn.environment = scratch.named_in(spawn.environment);
+    let mut child = cyberine_process::spawn(spawn).map_err(|error| unreachable(&error))?;
     let ended = tokio::select! {
         biased;
         () = cancel.cancelled() => Err(TurnError::Cancelled),
         () = tokio::time::sleep(limits.wall) => Err(TurnError::WallTimeout { limit: limits.wall }),
         ended = follow(&mut child, &mut session, &limits, &quoter, &out) => ended,
     };
+    if ended.is_err() && session.interrupt() {
+        let stopping = stop(&mut child, &mut session, &out);
+        // What it does not say in time is not waited for.
+        let _ = timeout(AFTER_INTERRUPT, stopping).await;
+    }
     if !matches!(ended, Ok(End::Exit(_))) {
         let report = child.kill_tree().await;
         if report.left > 0 {
@@ -44,6 +73,31 @@ pub(crate) async fn drive(
         }
     }
     conclude(ended, session, &out).await
+}
+
+/// Hands the child what its wire says. A child that reads nothing more has ended or will be ended:
+/// its output tells the story.
+fn speak(child: &mut Running, session: &mut Session) {
+    for said in session.said() {
+        match said {
+            Said::Text(text) if child.send(text.into()) => {}
+            Said::Text(_) => tracing::debug!("a program does not read what it is told"),
+            Said::End => child.close_input(),
+        }
+    }
+}
+
+/// Reads what a child that was asked to stop still says.
+async fn stop(child: &mut Running, session: &mut Session, out: &Emitter) {
+    speak(child, session);
+    let mut events = Vec::new();
+    while let (false, Ok(Some(bytes))) = (session.is_over(), child.next_chunk().await) {
+        let pushed = session.push(&bytes, &mut events);
+        out.send(&mut events).await;
+        if pushed.is_err() {
+            return;
+        }
+    }
 }
 
 /// Reads the child to its end, or to its last word and a while longer.
@@ -56,13 +110,17 @@ async fn follow(
 ) -> Result<End, TurnError> {
     let silence = |_| TurnError::IdleTimeout { limit: limits.idle };
     let mut events = Vec::new();
+    session.begin(&mut events)?;
+    speak(child, session);
     while !session.is_over() {
         let chunk = timeout(limits.idle, child.next_chunk()).await.map_err(silence)?;
         let Some(bytes) = chunk.map_err(|error| unreadable(&error, limits, quoter))? else { break };
         let pushed = session.push(&bytes, &mut events);
         out.send(&mut events).await;
         pushed?;
+        speak(child, session);
     }
+    child.close_input();
     if session.is_over() {
         return Ok(match timeout(AFTER_LAST_WORD, child.finish()).await {
             Ok(Ok(exit)) => End::Exit(quoted(&exit, quoter)),

@@ -1,15 +1,15 @@
 //! A provider that is a program.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::Path;
 
 use cyberine_process::{ChildEnvironment, Spawn};
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 use tokio_util::sync::CancellationToken;
 
-use crate::child;
-use crate::config::ProviderConfig;
+use crate::child::{self, Start};
+use crate::config::{Check, ConfigError, Family, Profile, ProviderConfig};
 use crate::error::TurnError;
 use crate::port::{Capabilities, Provider, ProviderInfo, Turn, TurnEvent};
 use crate::prompt;
@@ -21,56 +21,113 @@ use crate::wire::{Edges, Session, Wire};
 /// in several forms, escapes.
 const OUTPUT_FACTOR: usize = 64;
 
-/// What sets one program apart from another.
+/// What a program reads on its standard input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Input {
+    /// This text and its end.
+    Text(String),
+    /// What its wire says, for as long as the turn lasts.
+    Dialogue,
+}
+
+/// What sets one program apart from another. Implemented by what is written of it.
 pub(crate) trait Program: Send + Sync + 'static {
-    /// The program to start.
-    fn program(&self) -> OsString;
+    /// What the configuration comes to.
+    fn profile(&self) -> Profile<'_>;
 
-    /// Its arguments; never the prompt.
-    fn args(&self, turn: &Turn) -> Vec<OsString>;
+    /// Checks what [`Profile`] does not show to work.
+    fn check(&self, check: &Check<'_>) -> Result<(), ConfigError>;
 
-    /// Where it works.
-    fn cwd(&self, turn: &Turn) -> PathBuf;
+    /// The variable in which the program looks for the key to pay with.
+    fn key_variable(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Variables of ours that it is started with.
+    fn fixed_env(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
+    /// Its arguments; never the prompt. What [`Program::files`] named lies in `scratch`.
+    fn args(&self, turn: &Turn, scratch: &Path) -> Vec<OsString>;
+
+    /// Files it needs, by name: written to a directory that is the turn's alone and ends with it.
+    fn files(&self, _turn: &Turn) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    /// What it reads.
+    fn input(&self, turn: &Turn) -> Input {
+        Input::Text(prompt::render(&turn.messages))
+    }
 
     /// What a turn may ask.
     fn capabilities(&self) -> Capabilities;
 
     /// Whether the white space around its answer is the model's.
-    fn edges(&self) -> Edges;
+    fn edges(&self) -> Edges {
+        Edges::Kept
+    }
 
     /// A parser for its output.
-    fn wire(&self, answer_bytes: usize, quoter: Quoter) -> Box<dyn Wire>;
+    fn wire(&self, turn: &Turn, answer_bytes: usize, quoter: Quoter) -> Box<dyn Wire>;
 }
 
-/// A provider that starts `P` for every turn.
-pub(crate) struct ChildProvider<P> {
+/// A provider that starts a program for every turn.
+pub(crate) struct ChildProvider {
     info: ProviderInfo,
     config: ProviderConfig,
-    program: P,
     environment: ChildEnvironment,
     quoter: Quoter,
 }
 
-impl<P: Program> ChildProvider<P> {
+impl ChildProvider {
     /// A provider named `name` whose children get `environment` and the run's mark, nothing else.
     pub(crate) fn new(
         name: &str,
         config: &ProviderConfig,
-        program: P,
         environment: ChildEnvironment,
         quoter: Quoter,
     ) -> Self {
-        Self { info: config.info(name), config: config.clone(), program, environment, quoter }
+        Self { info: config.info(name), config: config.clone(), environment, quoter }
+    }
+
+    fn start(&self, program: &dyn Program, turn: &Turn, cancel: CancellationToken) -> Start {
+        let profile = program.profile();
+        let limits = profile.limits(turn.limits);
+        let environment = self.environment.clone().marked(&turn.mark);
+        let environment =
+            program.fixed_env().iter().fold(environment, |set, (name, value)| set.set(*name, *value));
+        let cwd = profile.cwd.map_or_else(|| turn.cwd.clone(), |cwd| turn.cwd.join(cwd));
+        let path = profile.program.unwrap_or_else(|| Path::new(""));
+        let (input, hold_input) = match program.input(turn) {
+            Input::Text(text) => (text.into(), false),
+            Input::Dialogue => (bytes::Bytes::new(), true),
+        };
+        let spawn = Spawn {
+            input,
+            hold_input,
+            output_limit: limits.answer_bytes.saturating_mul(OUTPUT_FACTOR),
+            ..Spawn::new(path, environment, cwd)
+        };
+        let wire = program.wire(turn, limits.answer_bytes, self.quoter.clone());
+        let (tariff, redactor) = (profile.tariff(), self.quoter.redactor());
+        let session = Session::new(wire, limits.answer_bytes, program.edges(), tariff, redactor);
+        let files = program.files(turn);
+        Start { spawn, files, session, limits, cancel, quoter: self.quoter.clone() }
     }
 }
 
-impl<P: Program> Provider for ChildProvider<P> {
+impl Provider for ChildProvider {
     fn info(&self) -> &ProviderInfo {
         &self.info
     }
 
     fn capabilities(&self) -> Capabilities {
-        self.program.capabilities()
+        match self.config.family() {
+            Family::Child(program) => program.capabilities(),
+            Family::Http(..) => Capabilities::default(),
+        }
     }
 
     fn turn(
@@ -78,22 +135,23 @@ impl<P: Program> Provider for ChildProvider<P> {
         turn: Turn,
         cancel: CancellationToken,
     ) -> BoxStream<'static, Result<TurnEvent, TurnError>> {
-        if !turn.tools.is_empty() {
-            let detail = format!("kind `{}` cannot be offered tools", self.info.kind);
-            return stream::iter([Err(TurnError::Rejected { detail })]).boxed();
-        }
-        let limits = self.config.limits(turn.limits);
-        let environment = self.environment.clone().marked(&turn.mark);
-        let spawn = Spawn {
-            args: self.program.args(&turn),
-            input: prompt::render(&turn.messages).into(),
-            output_limit: limits.answer_bytes.saturating_mul(OUTPUT_FACTOR),
-            ..Spawn::new(self.program.program(), environment, self.program.cwd(&turn))
+        let rejected = |detail: String| stream::iter([Err(TurnError::Rejected { detail })]).boxed();
+        let Family::Child(program) = self.config.family() else {
+            return rejected(format!("kind `{}` is no program", self.info.kind));
         };
-        let wire = self.program.wire(limits.answer_bytes, self.quoter.clone());
-        let (tariff, redactor) = (self.config.tariff(), self.quoter.redactor());
-        let session = Session::new(wire, limits.answer_bytes, self.program.edges(), tariff, redactor);
-        let quoter = self.quoter.clone();
-        turn_stream(|out| child::drive(spawn, session, limits, cancel, quoter, out))
+        if !turn.tools.is_empty() {
+            return rejected(format!("kind `{}` cannot be offered tools", self.info.kind));
+        }
+        let start = self.start(program, &turn, cancel);
+        let config = self.config.clone();
+        turn_stream(move |out| child::drive(start, args(config, turn), out))
+    }
+}
+
+/// The arguments for `turn`, once it is known where its files lie.
+fn args(config: ProviderConfig, turn: Turn) -> impl FnOnce(&Path) -> Vec<OsString> + Send + 'static {
+    move |scratch| match config.family() {
+        Family::Child(program) => program.args(&turn, scratch),
+        Family::Http(..) => Vec::new(),
     }
 }

@@ -5,14 +5,17 @@ mod parser;
 mod result;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::Path;
+
+use cyberine_types::Billing;
 
 pub(crate) use self::parser::StreamJsonParser;
+use crate::anthropic::ANTHROPIC_KEY;
 use crate::child_provider::Program;
-use crate::config::ClaudeCliConfig;
+use crate::config::{Check, ClaudeCliConfig, ConfigError, Profile};
 use crate::port::{Capabilities, Turn};
 use crate::quote::Quoter;
-use crate::wire::{Edges, Wire};
+use crate::wire::Wire;
 
 /// The longest schema that is passed as an argument; Linux takes 128 KiB.
 const SCHEMA_BYTES: usize = 64 << 10;
@@ -30,11 +33,36 @@ const BASE: &[&str] = &[
 ];
 
 impl Program for ClaudeCliConfig {
-    fn program(&self) -> OsString {
-        self.program.as_ref().map_or_else(|| OsString::from("claude"), |program| program.clone().into())
+    fn profile(&self) -> Profile<'_> {
+        let usual = if self.api_key_env.is_some() { Billing::Metered } else { Billing::Subscription };
+        Profile {
+            kind: "claude-cli",
+            model: self.model.as_deref(),
+            program: Some(self.program.as_deref().unwrap_or_else(|| Path::new("claude"))),
+            args: &self.args,
+            tools: &self.tools,
+            key_env: self.api_key_env.as_deref(),
+            env: &self.env,
+            configured_billing: self.billing,
+            usual_billing: Some(usual),
+            idle_seconds: self.idle_seconds,
+            wall_seconds: self.wall_seconds,
+            ..Profile::default()
+        }
     }
 
-    fn args(&self, turn: &Turn) -> Vec<OsString> {
+    fn check(&self, check: &Check<'_>) -> Result<(), ConfigError> {
+        check.path("program", self.program.as_deref())?;
+        self.tools.iter().try_for_each(|tool| check.filled("tools", tool))?;
+        self.args.iter().try_for_each(|arg| check.plain("args", arg))?;
+        check.no_key_in(&self.env, ANTHROPIC_KEY)
+    }
+
+    fn key_variable(&self) -> Option<&'static str> {
+        Some(ANTHROPIC_KEY)
+    }
+
+    fn args(&self, turn: &Turn, _scratch: &Path) -> Vec<OsString> {
         let mut args: Vec<String> = BASE.iter().map(|arg| (*arg).to_owned()).collect();
         args.push("--tools".to_owned());
         args.push(self.tools.join(","));
@@ -52,21 +80,13 @@ impl Program for ClaudeCliConfig {
         args.into_iter().map(OsString::from).collect()
     }
 
-    fn cwd(&self, turn: &Turn) -> PathBuf {
-        turn.cwd.clone()
-    }
-
     fn capabilities(&self) -> Capabilities {
         // Further arguments may let it change things.
         let read_only = self.args.is_empty();
         Capabilities { tools: false, structured_output: true, resume: false, read_only }
     }
 
-    fn edges(&self) -> Edges {
-        Edges::Kept
-    }
-
-    fn wire(&self, answer_bytes: usize, quoter: Quoter) -> Box<dyn Wire> {
+    fn wire(&self, _turn: &Turn, answer_bytes: usize, quoter: Quoter) -> Box<dyn Wire> {
         Box::new(StreamJsonParser::new(answer_bytes, quoter))
     }
 }

@@ -1,10 +1,12 @@
 //! Any program: what it writes is the answer, and its exit status says whether it is one.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::Path;
+
+use cyberine_types::Billing;
 
 use crate::child_provider::Program;
-use crate::config::CommandConfig;
+use crate::config::{Check, CommandConfig, ConfigError, Profile};
 use crate::error::TurnError;
 use crate::port::{Capabilities, StopReason, Turn};
 use crate::quote::Quoter;
@@ -12,16 +14,29 @@ use crate::text::Utf8Decoder;
 use crate::wire::{Edges, End, Wire, WireEvent};
 
 impl Program for CommandConfig {
-    fn program(&self) -> OsString {
-        self.command.first().map(OsString::from).unwrap_or_default()
+    fn profile(&self) -> Profile<'_> {
+        let (program, args) = split(&self.command);
+        Profile {
+            kind: "command",
+            model: self.model.as_deref(),
+            program: Some(program),
+            args,
+            cwd: self.cwd.as_deref(),
+            env: &self.env,
+            configured_billing: self.billing,
+            usual_billing: Some(Billing::Free),
+            idle_seconds: self.idle_seconds,
+            wall_seconds: self.wall_seconds,
+            ..Profile::default()
+        }
     }
 
-    fn args(&self, _turn: &Turn) -> Vec<OsString> {
-        self.command.iter().skip(1).map(OsString::from).collect()
+    fn check(&self, check: &Check<'_>) -> Result<(), ConfigError> {
+        check.command(&self.command)
     }
 
-    fn cwd(&self, turn: &Turn) -> PathBuf {
-        self.cwd.as_ref().map_or_else(|| turn.cwd.clone(), |cwd| turn.cwd.join(cwd))
+    fn args(&self, _turn: &Turn, _scratch: &Path) -> Vec<OsString> {
+        split(&self.command).1.iter().map(OsString::from).collect()
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -32,14 +47,22 @@ impl Program for CommandConfig {
         Edges::Trimmed
     }
 
-    fn wire(&self, _answer_bytes: usize, _quoter: Quoter) -> Box<dyn Wire> {
+    fn wire(&self, _turn: &Turn, _answer_bytes: usize, _quoter: Quoter) -> Box<dyn Wire> {
         Box::new(PlainText::default())
+    }
+}
+
+/// A command line: the program, and its arguments.
+pub(crate) fn split(command: &[String]) -> (&Path, &[String]) {
+    match command.split_first() {
+        Some((program, args)) => (Path::new(program), args),
+        None => (Path::new(""), &[]),
     }
 }
 
 /// Reads plain text.
 #[derive(Default)]
-struct PlainText(Utf8Decoder);
+pub(crate) struct PlainText(Utf8Decoder);
 
 impl Wire for PlainText {
     fn push(&mut self, bytes: &[u8], out: &mut Vec<WireEvent>) -> Result<(), TurnError> {

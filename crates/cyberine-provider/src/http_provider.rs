@@ -7,7 +7,7 @@ use futures_util::stream::BoxStream;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::ProviderConfig;
+use crate::config::{HttpConfig, ProviderConfig};
 use crate::error::TurnError;
 use crate::http::{self, Endpoint};
 use crate::port::{Capabilities, Limits, Provider, ProviderInfo, Turn, TurnEvent};
@@ -15,53 +15,77 @@ use crate::quote::Quoter;
 use crate::stream::turn_stream;
 use crate::wire::{Edges, Session, Wire};
 
+/// What a kind is, whatever its configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Service {
+    /// The kind, as `kind` spells it.
+    pub(crate) kind: &'static str,
+    /// The address of its maker.
+    pub(crate) url: Option<&'static str>,
+    /// The variable that its maker's own clients read the key from.
+    pub(crate) key_env: Option<&'static str>,
+}
+
 /// What sets one HTTP wire apart from another.
 pub(crate) trait Dialect: Send + Sync + 'static {
-    /// Where requests go.
-    fn url(&self) -> String;
+    /// What the kind is.
+    fn service(&self) -> Service;
+
+    /// Where requests for `model` go, at a service whose address is `base`, without a slash at its
+    /// end.
+    fn url(&self, base: &str, model: &str) -> String;
 
     /// Headers of every request.
-    fn fixed_headers(&self) -> &'static [(&'static str, &'static str)];
+    fn fixed_headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
 
     /// The header that carries the key.
     fn key_header(&self, key: &Secret) -> (&'static str, String);
 
-    /// What a turn may ask.
-    fn capabilities(&self) -> Capabilities;
-
     /// The body of the request for `turn`.
-    fn body(&self, turn: &Turn, limits: &Limits) -> Value;
+    fn body(&self, config: &HttpConfig, turn: &Turn, limits: &Limits) -> Value;
 
     /// A parser for the answer.
     fn wire(&self, answer_bytes: usize, quoter: Quoter) -> Box<dyn Wire>;
 }
 
-/// A provider that speaks `D` over HTTP.
-pub(crate) struct HttpProvider<D> {
+/// A provider that speaks one dialect over HTTP.
+pub(crate) struct HttpProvider {
     info: ProviderInfo,
-    config: ProviderConfig,
-    dialect: D,
+    whole: ProviderConfig,
+    config: HttpConfig,
+    dialect: &'static dyn Dialect,
     endpoint: Arc<Endpoint>,
 }
 
-impl<D: Dialect> HttpProvider<D> {
+impl HttpProvider {
     /// A provider named `name`; `None` where the key or the address cannot be sent.
-    pub(crate) fn new(name: &str, config: &ProviderConfig, dialect: D, key: Option<Secret>) -> Option<Self> {
+    pub(crate) fn new(
+        name: &str,
+        whole: &ProviderConfig,
+        dialect: &'static dyn Dialect,
+        config: &HttpConfig,
+        key: Option<Secret>,
+    ) -> Option<Self> {
         let header = key.as_ref().map(|key| dialect.key_header(key));
         let headers = http::headers(dialect.fixed_headers(), header)?;
         let quoter = Quoter::new(key.into_iter().collect());
-        let endpoint = Endpoint::new(&dialect.url(), headers, quoter)?;
-        Some(Self { info: config.info(name), config: config.clone(), dialect, endpoint: Arc::new(endpoint) })
+        let url = dialect.url(whole.profile().url.trim_end_matches('/'), &config.model);
+        let endpoint = Arc::new(Endpoint::new(&url, headers, quoter)?);
+        let (info, whole, config) = (whole.info(name), whole.clone(), config.clone());
+        Some(Self { info, whole, config, dialect, endpoint })
     }
 }
 
-impl<D: Dialect> Provider for HttpProvider<D> {
+impl Provider for HttpProvider {
     fn info(&self) -> &ProviderInfo {
         &self.info
     }
 
     fn capabilities(&self) -> Capabilities {
-        self.dialect.capabilities()
+        let structured_output = self.config.structured_output;
+        Capabilities { tools: true, structured_output, resume: false, read_only: true }
     }
 
     fn turn(
@@ -69,11 +93,11 @@ impl<D: Dialect> Provider for HttpProvider<D> {
         turn: Turn,
         cancel: CancellationToken,
     ) -> BoxStream<'static, Result<TurnEvent, TurnError>> {
-        let limits = self.config.limits(turn.limits);
-        let body = self.dialect.body(&turn, &limits).to_string().into_bytes();
+        let limits = self.whole.limits(turn.limits);
+        let body = self.dialect.body(&self.config, &turn, &limits).to_string().into_bytes();
         let quoter = self.endpoint.quoter();
         let wire = self.dialect.wire(limits.answer_bytes, quoter.clone());
-        let (tariff, redactor) = (self.config.tariff(), quoter.redactor());
+        let (tariff, redactor) = (self.whole.profile().tariff(), quoter.redactor());
         let session = Session::new(wire, limits.answer_bytes, Edges::Kept, tariff, redactor);
         let endpoint = Arc::clone(&self.endpoint);
         turn_stream(|out| async move { http::drive(&endpoint, body, session, limits, cancel, out).await })

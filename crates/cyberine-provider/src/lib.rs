@@ -22,11 +22,14 @@
 //! ```
 #![warn(missing_docs)]
 
+mod acp;
+mod aider;
 mod anthropic;
 mod build;
 mod child;
 mod child_provider;
 mod claude_cli;
+mod codex_cli;
 mod command;
 mod config;
 #[cfg(feature = "contract")]
@@ -36,6 +39,7 @@ mod error;
 mod fault;
 mod http;
 mod http_provider;
+mod mcp_tool;
 mod openai;
 mod port;
 mod prompt;
@@ -50,7 +54,8 @@ mod wire;
 
 pub use build::{BuildError, build};
 pub use config::{
-    AnthropicConfig, ClaudeCliConfig, CommandConfig, ConfigError, OpenaiConfig, ProviderConfig,
+    AcpConfig, AiderConfig, ClaudeCliConfig, CodexCliConfig, CommandConfig, ConfigError, HttpConfig,
+    McpConfig, Profile, ProviderConfig,
 };
 pub use cost::Prices;
 pub use error::TurnError;

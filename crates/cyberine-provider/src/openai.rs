@@ -6,42 +6,40 @@ use cyberine_types::Secret;
 use serde_json::{Value, json};
 
 pub(crate) use self::parser::ChatParser;
-use crate::config::OpenaiConfig;
-use crate::http_provider::Dialect;
-use crate::port::{Capabilities, Limits, Role, Turn};
+use crate::config::HttpConfig;
+use crate::http_provider::{Dialect, Service};
+use crate::port::{Limits, Role, Turn};
 use crate::quote::Quoter;
 use crate::wire::Wire;
 
-impl Dialect for OpenaiConfig {
-    fn url(&self) -> String {
-        format!("{}/chat/completions", self.base_url.trim_end_matches('/'))
+/// Kind `openai`.
+pub(crate) struct Chat;
+
+impl Dialect for Chat {
+    fn service(&self) -> Service {
+        Service { kind: "openai", url: None, key_env: None }
     }
 
-    fn fixed_headers(&self) -> &'static [(&'static str, &'static str)] {
-        &[]
+    fn url(&self, base: &str, _model: &str) -> String {
+        format!("{base}/chat/completions")
     }
 
     fn key_header(&self, key: &Secret) -> (&'static str, String) {
         ("authorization", format!("Bearer {}", key.expose()))
     }
 
-    fn capabilities(&self) -> Capabilities {
-        let structured_output = self.structured_output;
-        Capabilities { tools: true, structured_output, resume: false, read_only: true }
-    }
-
-    fn body(&self, turn: &Turn, limits: &Limits) -> Value {
+    fn body(&self, config: &HttpConfig, turn: &Turn, limits: &Limits) -> Value {
         let messages: Vec<Value> = turn
             .messages
             .iter()
             .map(|message| json!({ "role": role(message.role), "content": message.text }))
             .collect();
         let mut body = json!({
-            "model": self.model,
+            "model": config.model,
             "messages": messages,
             "stream": true,
             "stream_options": { "include_usage": true },
-            self.max_tokens_field(): limits.max_tokens,
+            max_tokens_field(config): limits.max_tokens,
         });
         if !turn.tools.is_empty() {
             let tool = |tool: &crate::ToolSpec| {
@@ -51,7 +49,7 @@ impl Dialect for OpenaiConfig {
             };
             body["tools"] = turn.tools.iter().map(tool).collect();
         }
-        if let Some(schema) = turn.output_schema.as_ref().filter(|_| self.structured_output) {
+        if let Some(schema) = turn.output_schema.as_ref().filter(|_| config.structured_output) {
             body["response_format"] =
                 json!({ "type": "json_schema", "json_schema": { "name": "answer", "schema": schema } });
         }
@@ -63,15 +61,10 @@ impl Dialect for OpenaiConfig {
     }
 }
 
-impl OpenaiConfig {
-    /// OpenAI's own reasoning models refuse the older field, compatible servers know only it.
-    fn max_tokens_field(&self) -> &'static str {
-        if self.base_url.starts_with("https://api.openai.com/") {
-            "max_completion_tokens"
-        } else {
-            "max_tokens"
-        }
-    }
+/// OpenAI's own reasoning models refuse the older field, compatible servers know only it.
+fn max_tokens_field(config: &HttpConfig) -> &'static str {
+    let url = config.base_url.as_deref().unwrap_or_default();
+    if url.starts_with("https://api.openai.com/") { "max_completion_tokens" } else { "max_tokens" }
 }
 
 fn role(role: Role) -> &'static str {

@@ -23,6 +23,17 @@ pub(crate) enum WireEvent {
     ToolCall(ToolCall),
     /// The use so far, in total.
     Usage(Counted),
+    /// Something to say to the program.
+    Say(Said),
+}
+
+/// What a wire says to its program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// This text.
+    Text(String),
+    /// That nothing more comes.
+    End,
 }
 
 /// How an input ended.
@@ -47,6 +58,9 @@ pub(crate) struct Exit {
 
 /// One provider's stream. Total: whatever the bytes, it answers with events or with an error.
 pub(crate) trait Wire: Send {
+    /// What is said to the program first, where the turn is a dialogue.
+    fn begin(&mut self, _out: &mut Vec<WireEvent>) {}
+
     /// Takes the next bytes. Events pushed before an error count.
     fn push(&mut self, bytes: &[u8], out: &mut Vec<WireEvent>) -> Result<(), TurnError>;
 
@@ -55,6 +69,12 @@ pub(crate) trait Wire: Send {
 
     /// Ends the input and says how the turn went.
     fn finish(&mut self, end: End, out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError>;
+
+    /// Asks the program to stop; whatever it still says is pushed. `false` where nothing can be said
+    /// that would stop it.
+    fn interrupt(&mut self, _out: &mut Vec<WireEvent>) -> bool {
+        false
+    }
 
     /// What the provider last complained of, where it went on trying: a better account of a
     /// silence than the silence.
@@ -137,6 +157,8 @@ pub(crate) struct Session {
     tariff: Tariff,
     calls: usize,
     counted: bool,
+    /// What is to be said to the program.
+    said: Vec<Said>,
 }
 
 impl Session {
@@ -149,7 +171,37 @@ impl Session {
         tariff: Tariff,
         redactor: Redactor,
     ) -> Self {
-        Self { wire, answer: Answer::new(limit, edges, redactor), tariff, calls: 0, counted: false }
+        Self {
+            wire,
+            answer: Answer::new(limit, edges, redactor),
+            tariff,
+            calls: 0,
+            counted: false,
+            said: Vec::new(),
+        }
+    }
+
+    /// Begins a dialogue.
+    pub(crate) fn begin(&mut self, out: &mut Vec<TurnEvent>) -> Result<(), TurnError> {
+        let mut read = Vec::new();
+        self.wire.begin(&mut read);
+        self.take(read, out)
+    }
+
+    /// Asks the program to stop; `false` where it cannot be asked.
+    pub(crate) fn interrupt(&mut self) -> bool {
+        let mut read = Vec::new();
+        let asked = self.wire.interrupt(&mut read);
+        self.said.extend(read.into_iter().filter_map(|event| match event {
+            WireEvent::Say(said) => Some(said),
+            _ => None,
+        }));
+        asked
+    }
+
+    /// What is to be said to the program by now, in this order.
+    pub(crate) fn said(&mut self) -> Vec<Said> {
+        std::mem::take(&mut self.said)
     }
 
     /// Takes the next bytes. Events in `out` count, also beside an error.
@@ -205,6 +257,7 @@ impl Session {
                     self.counted = true;
                     out.push(TurnEvent::Usage(self.tariff.apply(counted)));
                 }
+                WireEvent::Say(said) => self.said.push(said),
             }
         }
         Ok(())

@@ -29,12 +29,7 @@ pub(super) fn check_prices(
     table: &Place,
     provider: &ProviderConfig,
 ) -> Result<(), ConfigError> {
-    let prices = match provider {
-        ProviderConfig::Openai(config) => config.prices,
-        ProviderConfig::Anthropic(config) => config.prices,
-        ProviderConfig::ClaudeCli(_) | ProviderConfig::Command(_) => None,
-    };
-    let Some(prices) = prices else { return Ok(()) };
+    let Some(prices) = provider.profile().prices else { return Ok(()) };
     let all = [
         ("input_usd_per_mtok", Some(prices.input_usd_per_mtok)),
         ("output_usd_per_mtok", Some(prices.output_usd_per_mtok)),

@@ -127,11 +127,7 @@ fn refuse_own_token(
     if !provider.required_env().contains(&TOKEN_VARIABLE) {
         return Ok(());
     }
-    let listed = match provider {
-        ProviderConfig::Command(config) => config.env.iter().any(|variable| variable == TOKEN_VARIABLE),
-        ProviderConfig::ClaudeCli(config) => config.env.iter().any(|variable| variable == TOKEN_VARIABLE),
-        ProviderConfig::Openai(_) | ProviderConfig::Anthropic(_) => false,
-    };
+    let listed = provider.profile().env.iter().any(|variable| variable == TOKEN_VARIABLE);
     let key = if listed { "env" } else { "api_key_env" };
     let at = document.place_of(value, key).unwrap_or_else(|| table.clone());
     let message = format!(

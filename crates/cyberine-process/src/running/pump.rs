@@ -16,10 +16,17 @@ pub(crate) const TAIL_BYTES: usize = 8 * 1024;
 
 const CHUNK_BYTES: usize = 16 * 1024;
 
-/// Writes `input` and closes the pipe. A child may stop reading whenever it likes.
-pub(crate) async fn feed(mut pipe: ChildStdin, input: Bytes) {
+/// Writes `input`, then what comes of `more` as it comes, and closes the pipe once nothing more can
+/// come. A child may stop reading whenever it likes.
+pub(crate) async fn feed(mut pipe: ChildStdin, input: Bytes, mut more: mpsc::Receiver<Bytes>) {
     // A child that closed its input, or died, has no use for the rest; its exit tells the story.
-    let _ = pipe.write_all(&input).await;
+    let mut next = Some(input);
+    while let Some(text) = next {
+        if pipe.write_all(&text).await.is_err() {
+            return;
+        }
+        next = more.recv().await;
+    }
     let _ = pipe.shutdown().await;
 }
 

@@ -46,23 +46,21 @@ fn check_name(name: &str) -> Result<(), ConfigError> {
 }
 
 /// Checks the values of one provider.
-pub(super) struct Check<'a> {
+pub(crate) struct Check<'a> {
     name: &'a str,
 }
 
 impl<'a> Check<'a> {
     /// Checks the name itself.
-    pub(super) fn new(name: &'a str) -> Result<Self, ConfigError> {
+    pub(crate) fn new(name: &'a str) -> Result<Self, ConfigError> {
         check_name(name).map(|()| Self { name })
     }
 
     /// A key that pays must be named where its billing follows from it.
-    pub(super) fn no_key_in(&self, env: &[String]) -> Result<(), ConfigError> {
-        if env.iter().any(|variable| variable == super::ANTHROPIC_KEY) {
-            let problem = format!(
-                "must not list `{0}`: set `api_key_env = \"{0}\"`, which says that a key pays",
-                super::ANTHROPIC_KEY
-            );
+    pub(crate) fn no_key_in(&self, env: &[String], key: &str) -> Result<(), ConfigError> {
+        if env.iter().any(|variable| variable == key) {
+            let problem =
+                format!("must not list `{key}`: set `api_key_env = \"{key}\"`, which says that a key pays");
             return Err(self.value("env", problem));
         }
         Ok(())
@@ -72,29 +70,35 @@ impl<'a> Check<'a> {
         ConfigError::Value { name: self.name.to_owned(), key, problem }
     }
 
-    pub(super) fn filled(&self, key: &'static str, value: &str) -> Result<(), ConfigError> {
+    pub(crate) fn filled(&self, key: &'static str, value: &str) -> Result<(), ConfigError> {
         if value.trim().is_empty() {
             return Err(self.value(key, "is empty".to_owned()));
         }
         self.plain(key, value)
     }
 
-    pub(super) fn option(&self, key: &'static str, value: Option<&str>) -> Result<(), ConfigError> {
+    pub(crate) fn option(&self, key: &'static str, value: Option<&str>) -> Result<(), ConfigError> {
         value.map_or(Ok(()), |value| self.filled(key, value))
     }
 
-    pub(super) fn path(&self, key: &'static str, value: Option<&Path>) -> Result<(), ConfigError> {
+    pub(crate) fn path(&self, key: &'static str, value: Option<&Path>) -> Result<(), ConfigError> {
         value.map_or(Ok(()), |path| self.filled(key, &path.to_string_lossy()))
     }
 
-    pub(super) fn plain(&self, key: &'static str, value: &str) -> Result<(), ConfigError> {
+    /// A program and its arguments.
+    pub(crate) fn command(&self, command: &[String]) -> Result<(), ConfigError> {
+        self.filled("command", command.first().map_or("", String::as_str))?;
+        command.iter().try_for_each(|arg| self.plain("command", arg))
+    }
+
+    pub(crate) fn plain(&self, key: &'static str, value: &str) -> Result<(), ConfigError> {
         if value.contains('\0') {
             return Err(self.value(key, "holds a NUL character".to_owned()));
         }
         Ok(())
     }
 
-    pub(super) fn variable(&self, key: &'static str, variable: &str) -> Result<(), ConfigError> {
+    pub(crate) fn variable(&self, key: &'static str, variable: &str) -> Result<(), ConfigError> {
         let good = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let starts = variable.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
         if starts && variable.chars().all(good) {
@@ -104,8 +108,13 @@ impl<'a> Check<'a> {
         Err(self.value(key, "must name an environment variable, not hold its value".to_owned()))
     }
 
-    pub(super) fn url(&self, text: &str, keyed: bool, plain_allowed: bool) -> Result<(), ConfigError> {
+    pub(crate) fn url(&self, text: &str, keyed: bool, plain_allowed: bool) -> Result<(), ConfigError> {
         let value = |problem: String| self.value("base_url", problem);
+        if text.is_empty() {
+            let problem =
+                "is missing: name the address of the server, such as `https://openrouter.ai/api/v1`";
+            return Err(value(problem.to_owned()));
+        }
         let url = Url::parse(text)
             .map_err(|error| value(format!("is not a URL such as `http://127.0.0.1:11434/v1`: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {

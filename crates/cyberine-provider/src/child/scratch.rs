@@ -1,0 +1,38 @@
+//! A directory for the temporary files of one turn: what a program leaves there, such as a report
+//! of a crash with the prompt in it, is nobody else's to read and does not outlive the turn.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use cyberine_process::ChildEnvironment;
+use tempfile::TempDir;
+
+/// Where programs look for a place for temporary files.
+const VARIABLE: &str = "TMPDIR";
+
+pub(super) struct Scratch(TempDir);
+
+impl Scratch {
+    /// A directory of mode 0700 that holds `files`, each of mode 0600.
+    pub(super) fn create(environment: &ChildEnvironment, files: Vec<(&str, String)>) -> io::Result<Self> {
+        let parent = environment.get(VARIABLE).map_or_else(|| Path::new("/tmp"), Path::new);
+        let scratch = tempfile::Builder::new().prefix("cyberine-turn-").tempdir_in(parent)?;
+        for (name, text) in files {
+            let path = scratch.path().join(name);
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+            file.write_all(text.as_bytes())?;
+        }
+        Ok(Self(scratch))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// `environment` with this directory as the place for temporary files.
+    pub(super) fn named_in(&self, environment: ChildEnvironment) -> ChildEnvironment {
+        environment.set(VARIABLE, self.0.path().as_os_str())
+    }
+}
