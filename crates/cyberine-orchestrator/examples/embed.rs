@@ -34,7 +34,7 @@ fn team(plan: &Plan, environment: &ChildEnvironment) -> Team {
         .candidates
         .iter()
         .filter_map(|planned| build(&planned.name, &planned.provider, &|_| None, environment).ok());
-    Team { candidates: built.collect(), judges: BTreeMap::new() }
+    Team { candidates: built.collect(), ..Team::default() }
 }
 
 #[tokio::main(flavor = "current_thread")]

@@ -1,15 +1,22 @@
 //! The `[orchestrate]` section of the configuration.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cyberine_provider::Limits;
 use cyberine_run_store::Choice;
+use cyberine_types::is_blank;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::plan::Gate;
 
 /// The longest an approval can be waited for, in seconds: 30 days.
 const MAX_APPROVAL_SECONDS: u64 = 30 * 24 * 60 * 60;
+
+/// The longest persona, in bytes.
+const MAX_PERSONA: usize = 8 << 10;
+/// The most samples of one provider.
+const MAX_SAMPLES: usize = 8;
 
 /// How one prompt is put to many providers and who judges. Every key has a default; an unknown
 /// key is an error.
@@ -27,6 +34,10 @@ pub struct OrchestrateConfig {
     /// How many candidates must have answered for judging to take place; never more than there
     /// are candidates.
     pub quorum: usize,
+    /// How many answers suffice, at least 1 and at least the quorum: once they are there, the
+    /// other candidates are stopped. Unset: every candidate is waited for.
+    #[serde(deserialize_with = "first", skip_serializing_if = "Option::is_none")]
+    pub first: Option<usize>,
     /// How many candidates are asked at once.
     pub max_parallel: usize,
     /// Whether `llm-judge` decides (and is paid for) also where `consensus` has found a majority.
@@ -42,6 +53,29 @@ pub struct OrchestrateConfig {
     pub approval_seconds: u64,
     /// What is taken for decided where nobody decides in that time.
     pub approval_default: Choice,
+    /// How single providers are asked as candidates, by the providers' names.
+    pub roles: BTreeMap<String, RoleConfig>,
+}
+
+/// How a provider is asked as a candidate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RoleConfig {
+    /// Standing instructions, put before the task; at most 8 KiB.
+    #[serde(deserialize_with = "persona", skip_serializing_if = "Option::is_none")]
+    pub persona: Option<String>,
+    /// How many candidates it is, each asked for itself: from 1 to 8.
+    #[serde(deserialize_with = "samples")]
+    pub samples: usize,
+    /// The model to ask, with the same credentials, where the provider's own does not answer.
+    #[serde(deserialize_with = "named", skip_serializing_if = "Option::is_none")]
+    pub fallback_model: Option<String>,
+}
+
+impl Default for RoleConfig {
+    fn default() -> Self {
+        Self { persona: None, samples: 1, fallback_model: None }
+    }
 }
 
 impl OrchestrateConfig {
@@ -63,6 +97,7 @@ impl Default for OrchestrateConfig {
             judges: vec![JudgeKind::Consensus, JudgeKind::LlmJudge],
             judge_providers: Vec::new(),
             quorum: 2,
+            first: None,
             max_parallel: 16,
             judge_always: false,
             idle_seconds: Limits::default().idle.as_secs(),
@@ -70,8 +105,44 @@ impl Default for OrchestrateConfig {
             approval: Approval::Never,
             approval_seconds: 3_600,
             approval_default: Choice::Reject,
+            roles: BTreeMap::new(),
         }
     }
+}
+
+fn first<'de, D: Deserializer<'de>>(input: D) -> Result<Option<usize>, D::Error> {
+    match usize::deserialize(input)? {
+        0 => Err(serde::de::Error::custom("`first` is 0: at least one answer is needed; leave it out to wait for all")),
+        count => Ok(Some(count)),
+    }
+}
+
+fn persona<'de, D: Deserializer<'de>>(input: D) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(input)?;
+    if is_blank(&text) {
+        return Err(serde::de::Error::custom("`persona` says nothing; leave it out"));
+    }
+    if text.len() > MAX_PERSONA {
+        let said = format!("`persona` has {} bytes; it may have {MAX_PERSONA}", text.len());
+        return Err(serde::de::Error::custom(said));
+    }
+    Ok(Some(text))
+}
+
+fn samples<'de, D: Deserializer<'de>>(input: D) -> Result<usize, D::Error> {
+    let count = usize::deserialize(input)?;
+    if (1..=MAX_SAMPLES).contains(&count) {
+        return Ok(count);
+    }
+    Err(serde::de::Error::custom(format!("`samples` is {count}, and not from 1 to {MAX_SAMPLES}")))
+}
+
+fn named<'de, D: Deserializer<'de>>(input: D) -> Result<Option<String>, D::Error> {
+    let name = String::deserialize(input)?;
+    if is_blank(&name) || name.chars().any(char::is_control) {
+        return Err(serde::de::Error::custom("`fallback_model` is no name of a model; leave it out to have none"));
+    }
+    Ok(Some(name))
 }
 
 fn approval_seconds<'de, D: Deserializer<'de>>(input: D) -> Result<u64, D::Error> {
@@ -147,6 +218,34 @@ mod tests {
         ] {
             let error = config(wrong).unwrap_err().to_string();
             assert!(error.contains(said), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_role_is_one_plain_candidate_unless_it_says_more_and_what_cannot_be_is_refused() {
+        let config = |text: &str| serde_json::from_str::<OrchestrateConfig>(text);
+        let plain = config(r#"{"roles":{"a":{}}}"#).unwrap();
+        assert_eq!(plain.roles["a"], RoleConfig { persona: None, samples: 1, fallback_model: None });
+        let text = r#"{"first":2,"roles":{"a":{"persona":"You doubt.","samples":8,"fallback_model":"m"}}}"#;
+        let full = config(text).unwrap();
+        assert_eq!((full.first, full.roles["a"].samples), (Some(2), 8));
+        assert_eq!(full.roles["a"].persona.as_deref(), Some("You doubt."));
+        assert_eq!(full.roles["a"].fallback_model.as_deref(), Some("m"));
+        let again = serde_json::to_string(&full).unwrap();
+        assert_eq!(config(&again).unwrap(), full);
+        assert_eq!(config(&serde_json::to_string(&plain).unwrap()).unwrap(), plain);
+        let role = |key: &str, value: &str| format!(r#"{{"roles":{{"a":{{"{key}":{value}}}}}}}"#);
+        for (wrong, said) in [
+            (r#"{"first":0}"#.to_owned(), "`first` is 0"),
+            (role("samples", "0"), "`samples` is 0, and not from 1 to 8"),
+            (role("samples", "9"), "`samples` is 9"),
+            (role("persona", r#"" ""#), "`persona` says nothing"),
+            (role("persona", &format!("\"{}\"", "x".repeat(8_193))), "`persona` has 8193 bytes; it may have 8192"),
+            (role("fallback_model", r#""""#), "no name of a model"),
+            (role("sample", "2"), "unknown field `sample`"),
+        ] {
+            let error = config(&wrong).unwrap_err().to_string();
+            assert!(error.contains(said), "{said}: {error}");
         }
     }
 

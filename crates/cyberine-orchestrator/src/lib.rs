@@ -39,7 +39,7 @@ mod text;
 mod ticks;
 mod turn;
 
-pub use config::{Approval, JudgeKind, OrchestrateConfig};
+pub use config::{Approval, JudgeKind, OrchestrateConfig, RoleConfig};
 pub use consensus::{Answer, CONSENSUS, consensus};
 pub use control::{Control, ControlSource, NoControls};
 pub use effect::Effect;

@@ -19,10 +19,19 @@ use crate::text::preview;
 pub(crate) use signals::{Action, Closing, Contestant, Decision, Effects, Input, Settlement, Setup};
 pub(crate) use steering::{MAX_STEERS, Steering};
 
+/// How a candidate has failed that was stopped since there were answers enough.
+pub(crate) const SUPERSEDED: &str = "superseded";
+
+/// Failures of a turn after which the fallback model is asked, where no answer had begun.
+const FALLS_BACK: [&str; 5] = ["overloaded", "rate-limit", "unreachable", "timeout-idle", "timeout-wall"];
+
 #[derive(Debug)]
 enum Stand {
     Waiting,
-    Running,
+    Running {
+        /// Its fallback model is asked.
+        fell_back: bool,
+    },
     Done(String),
     Failed(&'static str),
 }
@@ -53,6 +62,8 @@ pub(crate) struct Machine {
     setup: Setup,
     stands: Vec<Stand>,
     phase: Phase,
+    /// There are as many answers as suffice.
+    enough: bool,
     verdicts: Vec<(VerdictOutcome, Option<String>)>,
     /// The first approval of the run or its step, as long as nobody has rejected it.
     approval: Option<Decision>,
@@ -73,6 +84,7 @@ impl Machine {
             setup,
             stands,
             phase: Phase::Asking,
+            enough: false,
             verdicts: Vec::new(),
             approval: None,
             guidance,
@@ -97,18 +109,7 @@ impl Machine {
             Input::Answered { candidate, text, usage, duration_ms } => {
                 self.answered(candidate, text, usage, duration_ms, &mut effects);
             }
-            Input::Failed { candidate, code, message, usage, duration_ms } => {
-                self.stands[candidate] = Stand::Failed(code);
-                effects.append.push(RunEvent::CandidateFailed {
-                    step: STEP_ID.to_owned(),
-                    candidate: self.setup.contestants[candidate].id.clone(),
-                    code: code.to_owned(),
-                    message,
-                    usage,
-                    duration_ms,
-                });
-                self.advance(&mut effects);
-            }
+            failed @ Input::Failed { .. } => self.failed(failed, &mut effects),
             Input::JudgeReplied { reply, usage, duration_ms } => {
                 self.judge_replied(reply, usage, duration_ms, &mut effects);
             }
@@ -137,7 +138,63 @@ impl Machine {
             duration_ms,
         });
         self.stands[candidate] = Stand::Done(text);
+        self.stop_where_enough(effects);
         self.advance(effects);
+    }
+
+    /// Stops the candidates that still run once there are as many answers as suffice. Those that
+    /// wait for their turn are not asked any more.
+    fn stop_where_enough(&mut self, effects: &mut Effects) {
+        let answered = self.answers().len();
+        let enough = self.setup.first.is_some_and(|first| answered >= first);
+        if !enough || self.enough || !matches!(self.phase, Phase::Asking) {
+            return;
+        }
+        self.enough = true;
+        if self.running() > 0 {
+            effects.actions.push(Action::StopCandidates);
+        }
+    }
+
+    fn failed(&mut self, failure: Input, effects: &mut Effects) {
+        let Input::Failed { candidate, mut code, mut message, begun, usage, duration_ms } = failure else {
+            return;
+        };
+        let contestant = &self.setup.contestants[candidate];
+        let (step, id) = (STEP_ID.to_owned(), contestant.id.clone());
+        if self.falls_back(candidate, code, begun)
+            && let Some(model) = contestant.fallback.clone()
+        {
+            let code = code.to_owned();
+            effects.append.push(RunEvent::CandidateFellBack {
+                step,
+                candidate: id,
+                model,
+                code,
+                message,
+                usage,
+                duration_ms,
+            });
+            self.stands[candidate] = Stand::Running { fell_back: true };
+            effects.actions.push(Action::AskFallback(candidate));
+            return;
+        }
+        if self.enough && code == "cancelled" {
+            code = SUPERSEDED;
+            message = format!("it was stopped: {} answers were enough", self.setup.first.unwrap_or_default());
+        }
+        self.stands[candidate] = Stand::Failed(code);
+        let code = code.to_owned();
+        effects.append.push(RunEvent::CandidateFailed { step, candidate: id, code, message, usage, duration_ms });
+        self.advance(effects);
+    }
+
+    /// Whether the fallback model is asked after this failure: once, and only where nothing that
+    /// ends the asking has come.
+    fn falls_back(&self, candidate: usize, code: &str, begun: bool) -> bool {
+        let asking = matches!(self.phase, Phase::Asking) && !self.enough;
+        let first = matches!(self.stands[candidate], Stand::Running { fell_back: false });
+        asking && first && !begun && FALLS_BACK.contains(&code)
     }
 
     /// Starts what may start, and goes to the next phase when all are finished.
@@ -148,7 +205,9 @@ impl Machine {
                 self.settle(settlement, effects);
             }
             Phase::Asking => {
-                self.start_waiting(effects);
+                if !self.enough {
+                    self.start_waiting(effects);
+                }
                 if self.running() == 0 {
                     self.all_finished(effects);
                 }
@@ -158,7 +217,7 @@ impl Machine {
     }
 
     fn running(&self) -> usize {
-        self.stands.iter().filter(|stand| matches!(stand, Stand::Running)).count()
+        self.stands.iter().filter(|stand| matches!(stand, Stand::Running { .. })).count()
     }
 
     fn start_waiting(&mut self, effects: &mut Effects) {
@@ -170,12 +229,12 @@ impl Machine {
             .filter(|(_, stand)| matches!(stand, Stand::Waiting))
             .take(room);
         for (at, stand) in waiting {
-            *stand = Stand::Running;
+            *stand = Stand::Running { fell_back: false };
             let contestant = &self.setup.contestants[at];
             effects.append.push(RunEvent::CandidateStarted {
                 step: STEP_ID.to_owned(),
                 candidate: contestant.id.clone(),
-                provider: contestant.id.clone(),
+                provider: contestant.provider.clone(),
                 kind: contestant.kind.clone(),
                 model: contestant.model.clone(),
                 billing: contestant.billing,
@@ -189,7 +248,7 @@ impl Machine {
         stands
             .filter_map(|(contestant, stand)| match stand {
                 Stand::Done(text) => Some(Answer { candidate: &contestant.id, text }),
-                Stand::Waiting | Stand::Running | Stand::Failed(_) => None,
+                Stand::Waiting | Stand::Running { .. } | Stand::Failed(_) => None,
             })
             .collect()
     }
@@ -231,8 +290,9 @@ impl Machine {
     }
 
     fn done(&mut self, effects: &mut Effects) {
+        let first = if self.enough { "the first " } else { "" };
         let detail = format!(
-            "{} of {} candidates answered; {}",
+            "{first}{} of {} candidates answered; {}",
             self.answers().len(),
             self.stands.len(),
             self.outcome()
@@ -248,12 +308,12 @@ impl Machine {
         effects.actions.push(Action::Settle(settlement));
     }
 
-    /// Who failed, and how: `a (auth), b (empty)`.
+    /// Who failed, and how: `a (auth), b (empty)`. Who was stopped has not failed.
     fn failures(&self) -> String {
         let stands = self.setup.contestants.iter().zip(&self.stands);
         let failed = stands.filter_map(|(contestant, stand)| match stand {
-            Stand::Failed(code) => Some(format!("{} ({code})", contestant.id)),
-            Stand::Waiting | Stand::Running | Stand::Done(_) => None,
+            Stand::Failed(code) if *code != SUPERSEDED => Some(format!("{} ({code})", contestant.id)),
+            Stand::Waiting | Stand::Running { .. } | Stand::Done(_) | Stand::Failed(_) => None,
         });
         failed.collect::<Vec<_>>().join(", ")
     }

@@ -7,7 +7,7 @@ use cyberine_run_store::Choice;
 use cyberine_types::Billing;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{JudgeKind, OrchestrateConfig};
+use crate::config::{JudgeKind, OrchestrateConfig, RoleConfig};
 
 /// The id of an orchestration's one step.
 pub const STEP_ID: &str = "dispatch";
@@ -21,7 +21,8 @@ pub const WORKFLOW: &str = "mcp-orchestrate";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
-    /// Whom to ask, in order. Names are unique.
+    /// Whom to ask, in order. Names are unique; a provider of several samples stands here once for
+    /// each of them.
     pub candidates: Vec<Planned>,
     /// The judges, in the order they decide.
     pub judges: Vec<JudgeKind>,
@@ -29,6 +30,10 @@ pub struct Plan {
     pub judge_providers: Vec<Planned>,
     /// How many answers judging needs; at most the number of candidates.
     pub quorum: usize,
+    /// How many answers suffice, at least the quorum: then the other candidates are stopped. None
+    /// where every candidate is waited for, as in a plan from before there was this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<usize>,
     /// How many candidates are asked at once; at least one.
     pub max_parallel: usize,
     /// Whether `llm-judge` decides also where there is a majority.
@@ -54,26 +59,82 @@ pub struct Gate {
     pub on_expiry: Choice,
 }
 
-/// A provider of a plan.
+/// A candidate or a judge of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Planned {
-    /// The provider's configured name.
+    /// Its id: the provider's configured name, and for every further sample `NAME#2`, `NAME#3`, ….
     pub name: String,
     /// How to build it.
     pub provider: ProviderConfig,
+    /// The provider's configured name, where `name` is that of a further sample.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample_of: Option<String>,
+    /// Standing instructions before the task. A judge has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub persona: Option<String>,
+    /// The model to ask where the provider's own does not answer. A judge has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback_model: Option<String>,
 }
 
-/// The configuration asks for a provider that is not there.
+impl Planned {
+    /// `provider` under its configured name, asked for nothing but the task.
+    #[must_use]
+    pub fn plain(name: &str, provider: &ProviderConfig) -> Self {
+        Self {
+            name: name.to_owned(),
+            provider: provider.clone(),
+            sample_of: None,
+            persona: None,
+            fallback_model: None,
+        }
+    }
+
+    /// The configured name of its provider.
+    #[must_use]
+    pub fn provider_name(&self) -> &str {
+        self.sample_of.as_deref().unwrap_or(&self.name)
+    }
+
+    /// The samples of one provider, in order.
+    fn samples(self, role: Option<&RoleConfig>) -> impl Iterator<Item = Self> {
+        let RoleConfig { persona, samples, fallback_model } = role.cloned().unwrap_or_default();
+        let first = Self { persona, fallback_model, ..self };
+        (1..=samples).map(move |number| match number {
+            1 => first.clone(),
+            _ => Self {
+                name: format!("{}#{number}", first.name),
+                sample_of: Some(first.name.clone()),
+                ..first.clone()
+            },
+        })
+    }
+}
+
+/// The configuration asks for what cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`[orchestrate] {key}` names the provider `{name}`, which is not configured; known are: {}", .known.join(", "))]
-pub struct PlanError {
-    /// The key that names it.
-    pub key: &'static str,
-    /// The name.
-    pub name: String,
-    /// The names that would do.
-    pub known: Vec<String>,
+pub enum PlanError {
+    /// A provider that is not there.
+    #[error("`[orchestrate] {key}` names the provider `{name}`, which is not configured; known are: {}", .known.join(", "))]
+    Unknown {
+        /// The key that names it.
+        key: &'static str,
+        /// The name.
+        name: String,
+        /// The names that would do.
+        known: Vec<String>,
+    },
+    /// Fewer answers than are judged.
+    #[error(
+        "`[orchestrate] first` is {first} and `quorum` is {quorum}: so few answers are never judged; lower `quorum`, or raise `first`"
+    )]
+    TooFew {
+        /// How many answers are to suffice.
+        first: usize,
+        /// How many judging needs.
+        quorum: usize,
+    },
 }
 
 /// Freezes the configuration into a plan. `seed` is a number nobody can foretell.
@@ -81,7 +142,8 @@ pub struct PlanError {
 /// Without any provider the plan has no candidate, and dispatching it is refused.
 ///
 /// # Errors
-/// [`PlanError`] where a provider is named that is not configured.
+/// [`PlanError`] where a provider is named that is not configured, or fewer answers are to suffice
+/// than are judged.
 pub fn plan(
     config: &OrchestrateConfig,
     providers: &BTreeMap<String, ProviderConfig>,
@@ -89,12 +151,21 @@ pub fn plan(
 ) -> Result<Plan, PlanError> {
     let all: Vec<String> = providers.keys().cloned().collect();
     let chosen = if config.candidates.is_empty() { &all } else { &config.candidates };
-    let candidates = planned("candidates", chosen, providers)?;
+    let roles: Vec<String> = config.roles.keys().cloned().collect();
+    planned("roles", &roles, providers)?;
+    let asked = planned("candidates", chosen, providers)?.into_iter();
+    let candidates: Vec<_> =
+        asked.flat_map(|one| { let role = config.roles.get(&one.name); one.samples(role) }).collect();
     let judging = if config.judge_providers.is_empty() { chosen } else { &config.judge_providers };
+    let quorum = config.quorum.clamp(1, candidates.len().max(1));
+    if let Some(first) = config.first.filter(|first| *first < quorum) {
+        return Err(PlanError::TooFew { first, quorum });
+    }
     Ok(Plan {
         judges: config.judges.clone(),
         judge_providers: planned("judge_providers", judging, providers)?,
-        quorum: config.quorum.clamp(1, candidates.len().max(1)),
+        quorum,
+        first: config.first,
         max_parallel: config.max_parallel.max(1),
         judge_always: config.judge_always,
         limits: config.limits(),
@@ -114,9 +185,9 @@ fn planned(
     for name in names {
         let known = || providers.keys().cloned().collect();
         let provider =
-            providers.get(name).ok_or_else(|| PlanError { key, name: name.clone(), known: known() })?;
+            providers.get(name).ok_or_else(|| PlanError::Unknown { key, name: name.clone(), known: known() })?;
         if chosen.iter().all(|one| one.name != *name) {
-            chosen.push(Planned { name: name.clone(), provider: provider.clone() });
+            chosen.push(Planned::plain(name, provider));
         }
     }
     Ok(chosen)
@@ -190,6 +261,55 @@ mod tests {
         assert_eq!(spec["approval"], serde_json::json!({ "seconds": 3600, "onExpiry": "reject" }));
         spec.as_object_mut().unwrap().remove("approval");
         assert_eq!(Plan::from_spec(&spec).unwrap(), Plan { approval: None, ..plan });
+    }
+
+    fn role(samples: usize) -> RoleConfig {
+        RoleConfig { persona: Some("You doubt.".into()), samples, fallback_model: Some("small".into()) }
+    }
+
+    #[test]
+    fn a_provider_is_a_candidate_for_each_of_its_samples_and_judges_once_without_its_persona() {
+        let config = OrchestrateConfig {
+            roles: BTreeMap::from([("b".to_owned(), role(3))]),
+            ..OrchestrateConfig::default()
+        };
+        let plan = plan(&config, &providers(&["a", "b"]), 7).unwrap();
+        assert_eq!(names(&plan.candidates), ["a", "b", "b#2", "b#3"]);
+        assert_eq!(names(&plan.judge_providers), ["a", "b"]);
+        let of: Vec<_> = plan.candidates.iter().map(Planned::provider_name).collect();
+        assert_eq!(of, ["a", "b", "b", "b"]);
+        let persona = |one: &Planned| one.persona.is_some() && one.fallback_model.is_some();
+        assert_eq!(plan.candidates.iter().map(persona).collect::<Vec<_>>(), [false, true, true, true]);
+        assert!(!plan.judge_providers.iter().any(persona));
+        assert_eq!(Plan::from_spec(&plan.to_spec().unwrap()).unwrap(), plan);
+    }
+
+    #[test]
+    fn a_plan_from_before_there_were_roles_is_read() {
+        let plan = plan(&OrchestrateConfig::default(), &providers(&["a"]), 7).unwrap();
+        let spec = plan.to_spec().unwrap();
+        let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        assert_eq!(keys(&spec["candidates"][0]), ["name", "provider"]);
+        assert!(!keys(&spec).contains(&"first".to_owned()));
+        assert_eq!(Plan::from_spec(&spec).unwrap(), plan);
+    }
+
+    #[test]
+    fn a_role_of_nobody_and_fewer_answers_than_are_judged_are_refused() {
+        let refused = |config: OrchestrateConfig| {
+            plan(&config, &providers(&["a", "b", "c"]), 0).unwrap_err().to_string()
+        };
+        let roles = BTreeMap::from([("d".to_owned(), role(2))]);
+        assert_eq!(
+            refused(OrchestrateConfig { roles, ..OrchestrateConfig::default() }),
+            "`[orchestrate] roles` names the provider `d`, which is not configured; known are: a, b, c"
+        );
+        assert_eq!(
+            refused(OrchestrateConfig { first: Some(1), ..OrchestrateConfig::default() }),
+            "`[orchestrate] first` is 1 and `quorum` is 2: so few answers are never judged; lower `quorum`, or raise `first`"
+        );
+        let one = OrchestrateConfig { first: Some(1), quorum: 1, ..OrchestrateConfig::default() };
+        assert_eq!(plan(&one, &providers(&["a", "b"]), 0).unwrap().first, Some(1));
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub struct Team {
     pub candidates: Vec<Arc<dyn Provider>>,
     /// The judges' providers by name.
     pub judges: BTreeMap<String, Arc<dyn Provider>>,
+    /// The fallback models of candidates, by the candidates' ids.
+    pub fallbacks: BTreeMap<String, Arc<dyn Provider>>,
 }
 
 /// A provider that could not be built, such as one whose key is missing: every turn fails with

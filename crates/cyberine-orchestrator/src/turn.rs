@@ -17,21 +17,32 @@ use crate::ticks::{TickSink, about};
 pub(crate) struct Finished {
     /// The answer, not empty, or the failure.
     pub(crate) answer: Result<String, TurnError>,
+    /// Whether anything of an answer had come: text, or a call of a tool.
+    pub(crate) begun: bool,
     /// What was used, also where the turn failed.
     pub(crate) usage: Usage,
     pub(crate) duration_ms: u64,
+}
+
+impl Finished {
+    /// A turn of which there is nothing but its failure.
+    pub(crate) fn failed(error: TurnError) -> Self {
+        Self { answer: Err(error), begun: false, usage: Usage::default(), duration_ms: 0 }
+    }
 }
 
 /// What a turn's events have come to so far.
 #[derive(Debug, Default)]
 struct Collected {
     text: String,
+    begun: bool,
     usage: Usage,
 }
 
 impl Collected {
     /// Takes one event; `Some` once the turn is over.
     fn take(&mut self, event: TurnEvent, limit: usize) -> Option<Result<(), TurnError>> {
+        self.begun |= matches!(event, TurnEvent::Text(_) | TurnEvent::ToolCall(_));
         match event {
             TurnEvent::Text(more) if self.text.len() + more.len() > limit => {
                 return Some(Err(TurnError::TooLong { limit }));
@@ -92,7 +103,8 @@ pub(crate) async fn take(
         Err(error) => tell(TickKind::Error, &collected, preview(&error.to_string(), 200)),
     }
     let duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-    Finished { answer: answer.map(|()| collected.text), usage: collected.usage, duration_ms }
+    let Collected { text, begun, usage } = collected;
+    Finished { answer: answer.map(|()| text), begun, usage, duration_ms }
 }
 
 fn news(event: &TurnEvent) -> Option<(TickKind, String)> {

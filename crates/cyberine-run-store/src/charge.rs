@@ -1,8 +1,11 @@
 //! What a run used, and what of it costs money.
 
+use std::collections::BTreeMap;
+
 use cyberine_types::{Billing, CostBasis, Usage, Usd};
 
 use crate::event::RunState;
+use crate::money::{Share, Used};
 use crate::run::{CandidateError, Run};
 
 /// The largest amount a run's record holds, about a billion dollars. Up to here an amount is the
@@ -11,10 +14,11 @@ use crate::run::{CandidateError, Run};
 const MOST: Usd = Usd::from_micros(1 << 50);
 
 /// Failures for which no provider charges: the request was not made, or not accepted.
-const NOT_BILLED: [&str; 5] = ["unreachable", "auth", "billing", "rate-limit", "rejected"];
+const NOT_BILLED: [&str; 6] = ["unreachable", "auth", "billing", "rate-limit", "rejected", "budget"];
 
 /// One turn of a provider, of a candidate or of a judge.
 struct Turn<'a> {
+    provider: &'a str,
     billing: Billing,
     state: RunState,
     usage: &'a Usage,
@@ -22,10 +26,12 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// Whether it costs money per token.
+    /// Whether it costs money per token: it is paid for like that, or has a price of its own, as
+    /// that of a program has which went past its subscription to a key.
     fn is_metered(&self) -> bool {
         let refused = self.error.is_some_and(|error| NOT_BILLED.contains(&error.code.as_str()));
-        self.billing == Billing::Metered && !(refused && *self.usage == Usage::default())
+        let priced = matches!(self.usage.basis, CostBasis::Reported | CostBasis::Computed);
+        priced || self.billing == Billing::Metered && !(refused && *self.usage == Usage::default())
     }
 
     /// What is known of its cost, and whether that is all of it.
@@ -42,18 +48,25 @@ impl Turn<'_> {
 fn turns(run: &Run) -> impl Iterator<Item = Turn<'_>> {
     run.steps.iter().flat_map(|step| {
         let candidates = step.candidates.iter().map(|candidate| Turn {
+            provider: &candidate.provider,
             billing: candidate.billing,
             state: candidate.state,
             usage: &candidate.usage,
             error: candidate.error.as_ref(),
         });
+        let before = step.candidates.iter().filter_map(|candidate| {
+            let failed = candidate.fell_back.as_ref()?;
+            let (billing, state) = (candidate.billing, RunState::Error);
+            Some(Turn { billing, state, usage: &failed.usage, error: Some(&failed.error) })
+        });
         let judging = step.judge_calls.iter().map(|call| Turn {
+            provider: &call.judge,
             billing: call.billing,
             state: call.state,
             usage: &call.usage,
             error: call.error.as_ref(),
         });
-        candidates.chain(judging)
+        candidates.chain(before).chain(judging)
     })
 }
 
@@ -71,6 +84,61 @@ pub fn charge(run: &Run) -> Usd {
     bounded(if complete { known } else { known.max(run.reserved) })
 }
 
+/// What a run holds, or was charged, at one provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Charge {
+    /// The provider's name.
+    pub provider: String,
+    /// How it is paid for.
+    pub billing: Billing,
+    /// What is held until the run settles.
+    pub held: Usd,
+    /// What it was charged, once the run is over.
+    pub spent: Option<Usd>,
+    /// What was used, once the run is over.
+    pub used: Used,
+}
+
+/// What a run holds and was charged, by provider, in the order of their names. Metered use costs what
+/// is known of it; where some of a provider's has no known cost, at least what was held there, which
+/// for a run that does not tell its reservation apart is all of it.
+#[must_use]
+pub fn charges(run: &Run) -> Vec<Charge> {
+    let mut all: BTreeMap<&str, Charge> = BTreeMap::new();
+    let over = run.state.is_terminal();
+    let new = |provider: &str, billing| Charge {
+        provider: provider.to_owned(),
+        billing,
+        held: Usd::ZERO,
+        spent: over.then_some(Usd::ZERO),
+        used: Used::default(),
+    };
+    for share in &run.shares {
+        let charge = all.entry(&share.provider).or_insert_with(|| new(&share.provider, share.billing));
+        charge.held = bounded(charge.held + share.amount);
+    }
+    if !over {
+        return all.into_values().collect();
+    }
+    for turn in turns(run) {
+        let charge = all.entry(turn.provider).or_insert_with(|| new(turn.provider, turn.billing));
+        let used = &mut charge.used;
+        used.turns += 1;
+        used.input = used.input.saturating_add(turn.usage.input);
+        used.output = used.output.saturating_add(turn.usage.output);
+        if turn.is_metered() {
+            let (cost, known) = turn.cost();
+            charge.spent = charge.spent.map(|spent| bounded(spent + cost));
+            used.unknown_cost += u64::from(!known);
+        }
+    }
+    let untold = if run.shares.is_empty() { run.reserved } else { Usd::ZERO };
+    for charge in all.values_mut().filter(|charge| charge.used.unknown_cost > 0) {
+        charge.spent = charge.spent.map(|spent| spent.max(charge.held).max(untold));
+    }
+    all.into_values().collect()
+}
+
 /// What the turns of a run have used so far. A metered turn that is over and whose cost is not
 /// known makes the cost of all of them unknown.
 pub(crate) fn total(run: &Run) -> Usage {
@@ -85,6 +153,11 @@ pub(crate) fn total(run: &Run) -> Usage {
 /// An amount that a record can hold.
 pub(crate) fn bounded(amount: Usd) -> Usd {
     amount.min(MOST)
+}
+
+/// A share whose amount a record can hold.
+pub(crate) fn bounded_share(share: &Share) -> Share {
+    Share { amount: bounded(share.amount), ..share.clone() }
 }
 
 /// A use whose cost a record can hold.

@@ -4,6 +4,7 @@ use cyberine_types::{Billing, MessageId, RunId, Timestamp, Usage, Usd};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::money::Share;
 use crate::run::CandidateError;
 
 /// One record of a run's log. `(run, seq)` is its key; `seq` starts at 1 and has no holes.
@@ -40,6 +41,9 @@ pub enum RunEvent {
         /// The money held for it until it settles.
         #[serde(default)]
         reserved: Usd,
+        /// What of it is held at which provider.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        shares: Vec<Share>,
     },
     /// A runner holds the claim.
     Started {
@@ -81,7 +85,8 @@ pub enum RunEvent {
         /// How long it took.
         duration_ms: u64,
     },
-    /// A candidate has failed.
+    /// A candidate has failed, or was stopped (`cancelled`, and `superseded` where other answers
+    /// sufficed).
     CandidateFailed {
         /// The step it belongs to.
         step: String,
@@ -92,6 +97,24 @@ pub enum RunEvent {
         /// The failure in words.
         message: String,
         /// What it used before it failed.
+        usage: Usage,
+        /// How long it took.
+        duration_ms: u64,
+    },
+    /// A candidate's model has failed before it said anything, and the candidate goes on with its
+    /// fallback model. Appended before that is asked.
+    CandidateFellBack {
+        /// The step it belongs to.
+        step: String,
+        /// The candidate's id.
+        candidate: String,
+        /// The model that is asked now.
+        model: String,
+        /// The failure's stable code, such as `overloaded`.
+        code: String,
+        /// The failure in words.
+        message: String,
+        /// What the first model used.
         usage: Usage,
         /// How long it took.
         duration_ms: u64,

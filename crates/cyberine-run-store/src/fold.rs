@@ -2,9 +2,9 @@
 
 use cyberine_types::{RunId, Timestamp, Usage, is_blank};
 
-use crate::charge::{bounded, bounded_use, total};
+use crate::charge::{bounded, bounded_share, bounded_use, total};
 use crate::event::{Choice, Event, RunEvent, RunState, Verdict, VerdictOutcome};
-use crate::run::{Awaiting, Candidate, CandidateError, GateOutcome, JudgeCall, Run, Steer, Step};
+use crate::run::{Awaiting, Candidate, CandidateError, FellBack, GateOutcome, JudgeCall, Run, Steer, Step};
 
 /// How many characters of a text a preview keeps.
 pub const PREVIEW_CHARS: usize = 200;
@@ -50,7 +50,7 @@ pub enum FoldError {
     /// decides what is decided.
     #[error("there is a {what} `{id}` already")]
     Duplicate {
-        /// `step`, `candidate`, `judge` or `decision`.
+        /// `step`, `candidate`, `fallback`, `judge` or `decision`.
         what: &'static str,
         /// The id it was given.
         id: String,
@@ -75,7 +75,8 @@ pub fn fold(id: RunId, events: &[Event]) -> Result<Run, FoldError> {
 /// # Errors
 /// [`FoldError`] where that event is not `admitted` with sequence number 1.
 pub fn begin(id: RunId, first: &Event) -> Result<Run, FoldError> {
-    let RunEvent::Admitted { workflow, prompt, cwd, requested_by, spec, reserved } = &first.body else {
+    let RunEvent::Admitted { workflow, prompt, cwd, requested_by, spec, reserved, shares } = &first.body
+    else {
         return Err(FoldError::MisplacedAdmission);
     };
     if first.seq != 1 {
@@ -96,6 +97,7 @@ pub fn begin(id: RunId, first: &Event) -> Result<Run, FoldError> {
         steps: Vec::new(),
         usage: Usage::default(),
         reserved: bounded(*reserved),
+        shares: shares.iter().map(bounded_share).collect(),
         processes: None,
         cancel_requested_by: None,
         awaiting: None,
@@ -135,6 +137,7 @@ const fn is_work(event: &RunEvent) -> bool {
         | RunEvent::CandidateStarted { .. }
         | RunEvent::CandidateDone { .. }
         | RunEvent::CandidateFailed { .. }
+        | RunEvent::CandidateFellBack { .. }
         | RunEvent::JudgeAsked { .. }
         | RunEvent::JudgeReplied { .. }
         | RunEvent::Judged { .. }
@@ -164,6 +167,7 @@ fn change(run: &mut Run, Event { body: event, at, .. }: &Event) -> Result<(), Fo
         }
         RunEvent::StepStarted { .. } | RunEvent::CandidateStarted { .. } => begin_part(run, event)?,
         RunEvent::CandidateDone { .. } | RunEvent::CandidateFailed { .. } => end_candidate(run, event)?,
+        RunEvent::CandidateFellBack { .. } => fall_back(run, event)?,
         RunEvent::JudgeAsked { .. } | RunEvent::JudgeReplied { .. } => judging(run, event)?,
         RunEvent::Judged { step, verdict } => {
             let step = running_step(run, step)?;
@@ -259,6 +263,7 @@ fn begin_part(run: &mut Run, event: &RunEvent) -> Result<(), FoldError> {
                 provider: provider.clone(),
                 kind: kind.clone(),
                 model: model.clone(),
+                fell_back: None,
                 billing: *billing,
                 state: RunState::Running,
                 output: String::new(),
@@ -283,11 +288,7 @@ fn end_candidate(run: &mut Run, event: &RunEvent) -> Result<(), FoldError> {
         }
         _ => return Ok(()),
     };
-    let candidate = running_step(run, step)?
-        .candidates
-        .iter_mut()
-        .find(|known| known.id == *id && known.state == RunState::Running)
-        .ok_or_else(|| FoldError::Unknown { what: "candidate", id: id.clone() })?;
+    let candidate = running_candidate(run, step, id)?;
     candidate.usage = bounded_use(used);
     candidate.duration_ms = Some(took);
     match ending {
@@ -301,6 +302,37 @@ fn end_candidate(run: &mut Run, event: &RunEvent) -> Result<(), FoldError> {
     run.usage = total(run);
     run.detail = progress(run);
     Ok(())
+}
+
+fn fall_back(run: &mut Run, event: &RunEvent) -> Result<(), FoldError> {
+    let RunEvent::CandidateFellBack { step, candidate, model, code, message, usage, duration_ms } = event
+    else {
+        return Ok(());
+    };
+    let candidate = running_candidate(run, step, candidate)?;
+    if candidate.fell_back.is_some() {
+        return Err(FoldError::Duplicate { what: "fallback", id: candidate.id.clone() });
+    }
+    candidate.fell_back = Some(FellBack {
+        model: candidate.model.replace(model.clone()),
+        error: CandidateError { code: code.clone(), message: message.clone() },
+        usage: bounded_use(usage),
+        duration_ms: *duration_ms,
+    });
+    run.usage = total(run);
+    Ok(())
+}
+
+fn running_candidate<'run>(
+    run: &'run mut Run,
+    step: &str,
+    id: &str,
+) -> Result<&'run mut Candidate, FoldError> {
+    running_step(run, step)?
+        .candidates
+        .iter_mut()
+        .find(|known| known.id == id && known.state == RunState::Running)
+        .ok_or_else(|| FoldError::Unknown { what: "candidate", id: id.to_owned() })
 }
 
 fn judging(run: &mut Run, event: &RunEvent) -> Result<(), FoldError> {
@@ -341,7 +373,7 @@ fn open_call<'step>(step: &'step mut Step, judge: &str) -> Option<&'step mut Jud
 }
 
 fn failed_state(code: &str) -> RunState {
-    if code == "cancelled" { RunState::Cancelled } else { RunState::Error }
+    if matches!(code, "cancelled" | "superseded") { RunState::Cancelled } else { RunState::Error }
 }
 
 fn fail(candidate: &mut Candidate, code: &str, message: &str) {

@@ -25,7 +25,7 @@
 //!     requested_by: "cli".to_owned(),
 //!     spec: serde_json::json!({}),
 //! };
-//! let reserve = Reserve { amount: Usd::from_dollars(1.0), daily_cap: None };
+//! let reserve = Reserve::of(Usd::from_dollars(1.0), None);
 //! let claim = store.admit(run, reserve).await?;
 //! let run = store.load(claim.run()).await?.ok_or("the run is there")?;
 //! assert_eq!(run.state, RunState::Queued);
@@ -46,6 +46,7 @@ mod fold;
 mod home;
 mod keys;
 mod memory;
+mod money;
 mod port;
 mod projection;
 mod run;
@@ -54,7 +55,7 @@ mod sqlite;
 mod tick;
 mod ticks;
 
-pub use charge::charge;
+pub use charge::{Charge, charge, charges};
 pub use claim::Claim;
 pub use control::{Control, ControlReader};
 pub use error::{StoreError, StoreErrorKind};
@@ -64,12 +65,16 @@ pub use event::{
 };
 pub use fold::{FoldError, PREVIEW_CHARS, apply, begin, choose_verdict, fold, preview};
 pub use memory::MemoryRunStore;
+pub use money::{
+    CallerCap, CallerSpending, Cap, DaySpending, DayTotals, Ledger, MOST_LINES, ProviderSpending, Reserve,
+    Share, Used, is_caller,
+};
 pub use port::{
-    Begun, COMMENT_CHARS, CancelOutcome, Cursor, DayTotals, DecideOutcome, Idempotency, IdempotencyKey,
-    Ledger, NewRun, ProjectId, Registry, Reserve, RunStore, RunSummary, Wish,
+    Begun, COMMENT_CHARS, CancelOutcome, Cursor, DecideOutcome, Idempotency, IdempotencyKey, NewRun,
+    ProjectId, Registry, RunStore, RunSummary, Wish,
 };
 pub use projection::RunDir;
-pub use run::{Awaiting, Candidate, CandidateError, GateOutcome, JudgeCall, Run, Steer, Step};
+pub use run::{Awaiting, Candidate, CandidateError, FellBack, GateOutcome, JudgeCall, Run, Steer, Step};
 pub use sqlite::SqliteRunStore;
 pub use tick::{Tick, TickKind};
 pub use ticks::{TICK_SPACING, TickReader, TickWriter};

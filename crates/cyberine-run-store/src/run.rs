@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::event::{Choice, OperatorDecision, ProcessCount, RunState, Verdict};
+use crate::money::Share;
 use crate::port::{DecideOutcome, Wish};
 
 /// A run, folded from its events. This is what `run.json` holds.
@@ -42,6 +43,9 @@ pub struct Run {
     /// The money held for the run until it settles.
     #[serde(default)]
     pub reserved: Usd,
+    /// What of it is held at which provider.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub shares: Vec<Share>,
     /// Processes found when it settled.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub processes: Option<ProcessCount>,
@@ -136,9 +140,12 @@ pub struct Candidate {
     pub provider: String,
     /// The provider's kind.
     pub kind: String,
-    /// The model, where known.
+    /// The model, where known: the fallback model once that is asked.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub model: Option<String>,
+    /// The turn before, where the model asked first has failed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub fell_back: Option<FellBack>,
     /// How the provider is paid for.
     pub billing: Billing,
     /// How it stands: running, done, error, cancelled.
@@ -153,6 +160,21 @@ pub struct Candidate {
     /// How it failed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error: Option<CandidateError>,
+}
+
+/// The turn of a model that failed before the fallback model was asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FellBack {
+    /// The model, where known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub model: Option<String>,
+    /// How it failed.
+    pub error: CandidateError,
+    /// What it used.
+    pub usage: Usage,
+    /// How long it took.
+    pub duration_ms: u64,
 }
 
 /// One question to a judge.

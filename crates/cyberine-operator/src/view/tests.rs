@@ -9,6 +9,7 @@ fn candidate(id: &str, output: &str) -> Candidate {
         provider: id.into(),
         kind: "command".into(),
         model: Some("m".into()),
+        fell_back: None,
         billing: Billing::Free,
         state: RunState::Done,
         output: output.into(),

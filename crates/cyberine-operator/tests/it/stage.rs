@@ -403,7 +403,7 @@ fn team(answers: &[(&str, &str)], billing: Billing, gate: &watch::Receiver<bool>
             ProviderInfo { name: (*name).to_owned(), kind: "command".to_owned(), model: None, billing };
         Arc::new(Fake { info, text: (*text).to_owned(), gate: gate.clone() })
     });
-    Team { candidates: fakes.collect(), judges: BTreeMap::new() }
+    Team { candidates: fakes.collect(), ..Team::default() }
 }
 
 fn configs(answers: &[(&str, &str)], billing: Billing) -> BTreeMap<String, ProviderConfig> {

@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use cyberine_provider::{Message, Provider, Role, Turn, TurnError};
 use cyberine_run_store::{Claim, ProcessCount, RunEvent, RunState, StoreError};
-use cyberine_types::{Clock, RunId, SystemClock, Usage};
+use cyberine_types::{Clock, RunId, SystemClock};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::expiry::Expiry;
@@ -44,7 +43,6 @@ enum Woken {
     Control(Control),
     Steers(Vec<Steering>),
     Expired,
-    GraceOver,
 }
 
 pub(super) struct Shell<'a> {
@@ -55,11 +53,10 @@ pub(super) struct Shell<'a> {
     order: Order,
     machine: Machine,
     turns: FuturesUnordered<BoxFuture<'static, (Seat, Finished)>>,
-    /// The seats of `turns`.
-    seats: Vec<Seat>,
     /// Ends every turn.
     kill: CancellationToken,
-    kill_by: Option<Instant>,
+    /// Ends the candidates' turns.
+    stop: CancellationToken,
     grace: Duration,
     log: LogWatch,
     mail: Mail,
@@ -72,6 +69,7 @@ impl<'a> Shell<'a> {
     pub(super) fn new(engine: &'a Engine, claim: Claim, plan: &'a Plan, team: Team, order: Order) -> Self {
         let machine = Machine::new(setup(plan, &team, &order.steers));
         let names: Vec<String> = plan.candidates.iter().map(|planned| planned.name.clone()).collect();
+        let kill = CancellationToken::new();
         let (bus, sender) = (Arc::clone(&engine.bus), engine.sender.clone());
         Self {
             log: LogWatch::new(Arc::clone(&engine.store), claim.run()),
@@ -85,9 +83,8 @@ impl<'a> Shell<'a> {
             order,
             machine,
             turns: FuturesUnordered::new(),
-            seats: Vec::new(),
-            kill: CancellationToken::new(),
-            kill_by: None,
+            stop: kill.child_token(),
+            kill,
             grace: GRACE,
         }
     }
@@ -126,11 +123,10 @@ impl<'a> Shell<'a> {
                 biased;
                 Some((seat, finished)) = self.turns.next(), if !self.turns.is_empty() => Woken::Turn(seat, finished),
                 inputs = self.log.next() => Woken::Log(inputs),
-                () = cancel.cancelled(), if self.kill_by.is_none() => Woken::Control(by_shutdown()),
+                () = cancel.cancelled(), if !self.kill.is_cancelled() => Woken::Control(by_shutdown()),
                 word = control.next() => Woken::Control(word),
                 words = self.mail.next() => Woken::Steers(words),
                 () = reached(self.expiry, &*self.clock) => Woken::Expired,
-                () = sleep_until(self.kill_by) => Woken::GraceOver,
             };
             self.take(woken, &mut inputs).await?;
         }
@@ -139,8 +135,7 @@ impl<'a> Shell<'a> {
     async fn take(&mut self, woken: Woken, inputs: &mut VecDeque<Input>) -> Result<(), StoreError> {
         match woken {
             Woken::Turn(seat, finished) => {
-                self.seats.retain(|open| *open != seat);
-                if self.seats.is_empty() {
+                if self.turns.is_empty() {
                     self.catch_up(inputs).await;
                 }
                 inputs.push_back(input(seat, finished));
@@ -164,11 +159,6 @@ impl<'a> Shell<'a> {
                 self.expiry = None;
                 self.catch_up(inputs).await;
                 inputs.push_back(Input::Expired);
-            }
-            Woken::GraceOver => {
-                self.turns.clear();
-                self.kill_by = None;
-                inputs.extend(self.seats.drain(..).map(|seat| input(seat, dropped())));
             }
         }
         Ok(())
@@ -206,35 +196,35 @@ impl<'a> Shell<'a> {
         let mut settlement = None;
         for action in effects.actions {
             match action {
-                Action::Ask(at) => self.ask(at),
+                Action::Ask(at) => {
+                    let provider = Arc::clone(&self.team.candidates[at]);
+                    self.ask(at, Some(provider));
+                }
+                Action::AskFallback(at) => {
+                    let fallback = self.team.fallbacks.get(&self.plan.candidates[at].name).cloned();
+                    self.ask(at, fallback);
+                }
+                Action::StopCandidates => self.stop.cancel(),
                 Action::AskJudge(question) => self.ask_judge(&question),
                 Action::Suspend(gate) => self.suspend(gate).await?,
                 Action::Close(closing) => self.close(*closing, inputs).await?,
-                Action::KillTurns => self.kill_turns(),
+                Action::KillTurns => self.kill.cancel(),
                 Action::Settle(end) => settlement = Some(end),
             }
         }
         Ok(settlement)
     }
 
-    fn ask(&mut self, at: usize) {
-        let messages = vec![Message { role: Role::User, text: self.order.task.clone() }];
-        let turn = self.turn(messages, None);
-        let name = self.plan.candidates[at].name.clone();
-        self.start(Seat::Candidate(at), Arc::clone(&self.team.candidates[at]), turn, name);
+    fn ask(&mut self, at: usize, provider: Option<Arc<dyn Provider>>) {
+        let planned = &self.plan.candidates[at];
+        let persona = planned.persona.iter().map(|text| Message { role: Role::System, text: text.clone() });
+        let task = Message { role: Role::User, text: self.order.task.clone() };
+        let turn = self.turn(persona.chain([task]).collect(), None);
+        self.start(Seat::Candidate(at), provider, turn, planned.name.clone());
     }
 
     fn ask_judge(&mut self, question: &Question) {
-        let Some(provider) = self.team.judges.get(&question.provider).cloned() else {
-            let why = TurnError::Unreachable {
-                target: question.provider.clone(),
-                detail: "no such provider was built".to_owned(),
-            };
-            let finished = Finished { answer: Err(why), usage: Usage::default(), duration_ms: 0 };
-            self.seats.push(Seat::Judge);
-            self.turns.push(Box::pin(std::future::ready((Seat::Judge, finished))));
-            return;
-        };
+        let provider = self.team.judges.get(&question.provider).cloned();
         // A version 4 UUID: 122 bits of the system's randomness.
         let messages = question.messages(&self.order.task, || RunId::random().to_string());
         let turn = self.turn(messages, Some(question.schema()));
@@ -246,11 +236,30 @@ impl<'a> Shell<'a> {
         Turn { messages, tools: Vec::new(), output_schema, limits: self.plan.limits, cwd, mark }
     }
 
-    fn start(&mut self, seat: Seat, provider: Arc<dyn Provider>, turn: Turn, name: String) {
-        let (ticks, cancel) = (Arc::clone(&self.engine.ticks), self.kill.child_token());
-        self.seats.push(seat);
-        self.turns
-            .push(Box::pin(async move { (seat, turn::take(provider, turn, name, ticks, cancel).await) }));
+    /// Begins a turn. One that has not ended in time after it was told to is dropped.
+    fn start(&mut self, seat: Seat, provider: Option<Arc<dyn Provider>>, turn: Turn, name: String) {
+        let Some(provider) = provider else {
+            let detail = "no such provider was built".to_owned();
+            let finished = Finished::failed(TurnError::Unreachable { target: name, detail });
+            return self.turns.push(Box::pin(std::future::ready((seat, finished))));
+        };
+        let (ticks, grace) = (Arc::clone(&self.engine.ticks), self.grace);
+        let cancel = match seat {
+            Seat::Candidate(_) => self.stop.child_token(),
+            Seat::Judge => self.kill.child_token(),
+        };
+        let told = cancel.clone();
+        let overdue = async move {
+            told.cancelled().await;
+            tokio::time::sleep(grace).await;
+        };
+        self.turns.push(Box::pin(async move {
+            tokio::select! {
+                biased;
+                finished = turn::take(provider, turn, name, ticks, cancel) => (seat, finished),
+                () = overdue => (seat, Finished::failed(TurnError::Cancelled)),
+            }
+        }));
     }
 
     async fn suspend(&mut self, gate: Gate) -> Result<(), StoreError> {
@@ -281,11 +290,6 @@ impl<'a> Shell<'a> {
         self.expiry = None;
         inputs.push_front(Input::Closed(decision));
         Ok(())
-    }
-
-    fn kill_turns(&mut self) {
-        self.kill.cancel();
-        self.kill_by = Some(Instant::now() + self.grace);
     }
 
     /// Waits for what is dying, counts what had to be killed and appends the last event.
@@ -341,11 +345,6 @@ impl<'a> Shell<'a> {
     }
 }
 
-/// What is said of a turn that did not end when it was told to.
-fn dropped() -> Finished {
-    Finished { answer: Err(TurnError::Cancelled), usage: Usage::default(), duration_ms: 0 }
-}
-
 fn by_shutdown() -> Control {
     Control::Stop { by: "shutdown".to_owned(), reason: None }
 }
@@ -353,13 +352,6 @@ fn by_shutdown() -> Control {
 async fn reached(expiry: Option<Expiry>, clock: &dyn Clock) {
     match expiry {
         Some(expiry) => expiry.reached(clock).await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn sleep_until(instant: Option<Instant>) {
-    match instant {
-        Some(instant) => tokio::time::sleep_until(instant).await,
         None => std::future::pending().await,
     }
 }

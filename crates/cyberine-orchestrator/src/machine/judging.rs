@@ -3,7 +3,7 @@
 use cyberine_run_store::{CandidateError, RunEvent, Verdict, VerdictOutcome};
 use cyberine_types::{Billing, Usage};
 
-use super::{Contestant, Effects, Machine, Phase, Stand};
+use super::{Contestant, Effects, Machine, Phase, SUPERSEDED, Stand};
 use crate::config::JudgeKind;
 use crate::consensus::consensus;
 use crate::llm_judge::{Contender, Juror, LlmJudge, Next, Question, Standing};
@@ -144,11 +144,18 @@ impl Machine {
         jurors
     }
 
-    /// `None` for a candidate that has failed.
+    /// `None` for a provider all of whose candidates have failed. One whose candidates were only
+    /// stopped, or not asked any more, has no answer to prefer.
     fn standing(&self, juror: &Contestant) -> Option<Standing> {
         let contestants = &self.setup.contestants;
-        if let Some(at) = contestants.iter().position(|contestant| contestant.id == juror.id) {
-            return matches!(self.stands[at], Stand::Done(_)).then_some(Standing::Candidate);
+        let own = contestants.iter().zip(&self.stands).filter(|(one, _)| one.provider == juror.provider);
+        let own: Vec<&Stand> = own.map(|(_, stand)| stand).collect();
+        if own.iter().any(|stand| matches!(stand, Stand::Done(_))) {
+            return Some(Standing::Candidate);
+        }
+        let broken = |stand: &&Stand| matches!(stand, Stand::Failed(code) if *code != SUPERSEDED);
+        if own.iter().any(broken) {
+            return None;
         }
         let same = |contestant: &&Contestant| contestant.model.is_some() && contestant.model == juror.model;
         let twin = contestants.iter().find(same).map(|contestant| Standing::SameModel(contestant.id.clone()));

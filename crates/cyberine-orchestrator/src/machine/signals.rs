@@ -12,9 +12,13 @@ use crate::plan::Gate;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Contestant {
     pub(crate) id: String,
+    /// The provider's configured name, which several candidates may share.
+    pub(crate) provider: String,
     pub(crate) kind: String,
     pub(crate) model: Option<String>,
     pub(crate) billing: Billing,
+    /// The model to ask where the first does not answer.
+    pub(crate) fallback: Option<String>,
 }
 
 /// What the machine is to do.
@@ -25,6 +29,8 @@ pub(crate) struct Setup {
     /// Providers that may judge, in the order they are asked.
     pub(crate) jurors: Vec<Contestant>,
     pub(crate) quorum: usize,
+    /// How many answers suffice; none where all are waited for.
+    pub(crate) first: Option<usize>,
     pub(crate) max_parallel: usize,
     pub(crate) judge_always: bool,
     pub(crate) seed: u64,
@@ -56,6 +62,8 @@ pub(crate) enum Input {
         candidate: usize,
         code: &'static str,
         message: String,
+        /// Whether anything of an answer had come: text, or a call of a tool.
+        begun: bool,
         usage: Usage,
         duration_ms: u64,
     },
@@ -89,6 +97,10 @@ pub(crate) struct Effects {
 pub(crate) enum Action {
     /// Ask the candidate of this index.
     Ask(usize),
+    /// Ask the fallback model of the candidate of this index.
+    AskFallback(usize),
+    /// Stop the turns of all candidates, since there are answers enough; each still reports its end.
+    StopCandidates,
     AskJudge(Question),
     /// Append that the run waits for an approval, and until when; tell when that time is over.
     Suspend(Gate),

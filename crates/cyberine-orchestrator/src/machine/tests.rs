@@ -8,7 +8,14 @@ mod gated;
 mod guided;
 
 fn contestant(name: &str) -> Contestant {
-    Contestant { id: name.to_owned(), kind: "command".into(), model: None, billing: Billing::Free }
+    Contestant {
+        id: name.to_owned(),
+        provider: name.to_owned(),
+        kind: "command".into(),
+        model: None,
+        billing: Billing::Free,
+        fallback: None,
+    }
 }
 
 fn setup(names: &[&str]) -> Setup {
@@ -17,6 +24,7 @@ fn setup(names: &[&str]) -> Setup {
         judges: vec![JudgeKind::Consensus, JudgeKind::LlmJudge],
         jurors: names.iter().map(|name| contestant(name)).collect(),
         quorum: 2,
+        first: None,
         max_parallel: 16,
         judge_always: false,
         seed: 1,
@@ -30,7 +38,8 @@ fn answered(candidate: usize, text: &str) -> Input {
 }
 
 fn failed(candidate: usize, code: &'static str) -> Input {
-    Input::Failed { candidate, code, message: "m".into(), usage: Usage::default(), duration_ms: 1 }
+    let (message, usage) = ("m".to_owned(), Usage::default());
+    Input::Failed { candidate, code, message, begun: false, usage, duration_ms: 1 }
 }
 
 fn replied(reply: Result<String, &str>, output: u64) -> Input {

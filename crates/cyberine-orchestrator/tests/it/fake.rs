@@ -181,6 +181,7 @@ impl Stage {
             team: Team {
                 candidates: candidates.iter().map(as_provider).collect(),
                 judges: judges.iter().map(by_name).collect::<BTreeMap<_, _>>(),
+                fallbacks: BTreeMap::new(),
             },
         }
     }
@@ -255,12 +256,13 @@ fn names(fakes: &[&Arc<Fake>]) -> Vec<String> {
 
 pub(crate) fn plan(candidates: &[String], judges: &[String]) -> Plan {
     let config: ProviderConfig = serde_json::from_str(r#"{"kind":"command","command":["true"]}"#).unwrap();
-    let planned = |name: &String| Planned { name: name.clone(), provider: config.clone() };
+    let planned = |name: &String| Planned::plain(name, &config);
     Plan {
         candidates: candidates.iter().map(planned).collect(),
         judges: vec![JudgeKind::Consensus, JudgeKind::LlmJudge],
         judge_providers: judges.iter().map(planned).collect(),
         quorum: 2.min(candidates.len()),
+        first: None,
         max_parallel: 16,
         judge_always: false,
         limits: Limits::default(),

@@ -5,24 +5,25 @@ use cyberine_run_store::{CandidateError, Steer};
 
 use super::Seat;
 use crate::machine::{Contestant, Input, Setup, Steering};
-use crate::plan::Plan;
+use crate::plan::{Plan, Planned};
 use crate::team::Team;
 use crate::turn::Finished;
 
 pub(super) fn setup(plan: &Plan, team: &Team, steers: &[Steer]) -> Setup {
     let candidates = plan.candidates.iter().zip(&team.candidates);
     let judges = plan.judge_providers.iter().map(|planned| (planned, team.judges.get(&planned.name)));
-    let contestants = candidates.map(|(planned, provider)| contestant(&planned.name, provider.info()));
+    let contestants = candidates.map(|(planned, provider)| contestant(planned, provider.info()));
     // One that was planned and not built is asked all the same, and fails like any other.
     let jurors = judges.map(|(planned, provider)| match provider {
-        Some(provider) => contestant(&planned.name, provider.info()),
-        None => contestant(&planned.name, &planned.provider.info(&planned.name)),
+        Some(provider) => contestant(planned, provider.info()),
+        None => contestant(planned, &planned.provider.info(&planned.name)),
     });
     Setup {
         contestants: contestants.collect(),
         judges: plan.judges.clone(),
         jurors: jurors.collect(),
         quorum: plan.quorum,
+        first: plan.first,
         max_parallel: plan.max_parallel,
         judge_always: plan.judge_always,
         seed: u64::from(plan.seed),
@@ -31,21 +32,24 @@ pub(super) fn setup(plan: &Plan, team: &Team, steers: &[Steer]) -> Setup {
     }
 }
 
-fn contestant(name: &str, info: &ProviderInfo) -> Contestant {
+fn contestant(planned: &Planned, info: &ProviderInfo) -> Contestant {
     Contestant {
-        id: name.to_owned(),
+        id: planned.name.clone(),
+        provider: planned.provider_name().to_owned(),
         kind: info.kind.clone(),
         model: info.model.clone(),
         billing: info.billing,
+        fallback: planned.fallback_model.clone(),
     }
 }
 
 pub(super) fn input(seat: Seat, finished: Finished) -> Input {
-    let Finished { answer, usage, duration_ms } = finished;
+    let Finished { answer, begun, usage, duration_ms } = finished;
     match (seat, answer) {
         (Seat::Candidate(candidate), Ok(text)) => Input::Answered { candidate, text, usage, duration_ms },
         (Seat::Candidate(candidate), Err(error)) => {
-            Input::Failed { candidate, code: error.code(), message: error.to_string(), usage, duration_ms }
+            let (code, message) = (error.code(), error.to_string());
+            Input::Failed { candidate, code, message, begun, usage, duration_ms }
         }
         (Seat::Judge, answer) => {
             let failure = |error: TurnError| CandidateError {

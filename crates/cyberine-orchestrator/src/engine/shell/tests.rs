@@ -44,7 +44,7 @@ async fn a_turn_that_does_not_end_when_told_is_dropped_and_the_run_settles() {
         let (name, kind) = (name.to_owned(), "command".to_owned());
         Arc::new(Deaf(ProviderInfo { name, kind, model: None, billing: Billing::Free }))
     };
-    let team = Team { candidates: vec![deaf("a"), deaf("b")], judges: BTreeMap::new() };
+    let team = Team { candidates: vec![deaf("a"), deaf("b")], ..Team::default() };
     let store = Arc::new(MemoryRunStore::new(Arc::new(SystemClock)));
     let new = NewRun {
         id: RunId::random(),

@@ -153,7 +153,8 @@ fn play(course: &Course) -> Outcome {
             outcome.log.extend(effects.append);
             for action in effects.actions {
                 match action {
-                    Action::Ask(at) => open.push(Open::Candidate(at)),
+                    Action::Ask(at) | Action::AskFallback(at) => open.push(Open::Candidate(at)),
+                    Action::StopCandidates => {}
                     Action::AskJudge(question) => {
                         outcome.asked.push(question.guidance.len());
                         open.push(Open::Judge(question));

@@ -1,0 +1,43 @@
+//! What all replies have in common: one JSON object, and nothing else.
+
+use serde::de::DeserializeOwned;
+
+use super::prompt::label;
+use crate::text::preview;
+
+/// Why a reply does not hold. The text goes back to the judge.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ReplyError {
+    #[error("it is not one JSON object of the required form ({0})")]
+    Form(String),
+    #[error("`{0}` is not the label of a candidate")]
+    Label(String),
+    #[error("candidate `{0}` must have exactly one score")]
+    Scores(String),
+    #[error("the score of candidate `{0}` is not between 0 and 10")]
+    Range(String),
+    #[error("`{winner}` is named the winner, and `{better}` scores higher")]
+    Inconsistent { winner: String, better: String },
+    #[error("it holds {count} attacks, and at most {most} are heard")]
+    TooMany { count: usize, most: usize },
+}
+
+/// Reads a reply: the whole text is the object, bare or in one fenced block. Prose around it and
+/// unknown or repeated members are refused.
+pub(crate) fn object<T: DeserializeOwned>(text: &str) -> Result<T, ReplyError> {
+    serde_json::from_str(unfenced(text.trim())).map_err(|error| ReplyError::Form(error.to_string()))
+}
+
+/// The inside of a text that is one fenced block and nothing else.
+fn unfenced(text: &str) -> &str {
+    let inner = text
+        .strip_prefix("```json")
+        .or_else(|| text.strip_prefix("```"))
+        .and_then(|rest| rest.strip_suffix("```"));
+    inner.filter(|inner| !inner.contains("\n```")).unwrap_or(text)
+}
+
+/// The position a label stands for.
+pub(crate) fn position(name: &str, count: usize) -> Result<usize, ReplyError> {
+    (0..count).find(|at| label(*at) == name).ok_or_else(|| ReplyError::Label(preview(name, 40)))
+}
