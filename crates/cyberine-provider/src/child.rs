@@ -80,8 +80,11 @@ pub(crate) async fn drive(
 fn speak(child: &mut Running, session: &mut Session) {
     for said in session.said() {
         match said {
-            Said::Text(text) if child.send(text.into()) => {}
-            Said::Text(_) => tracing::debug!("a program does not read what it is told"),
+            Said::Text(text) => {
+                if !child.send(text.into()) {
+                    tracing::debug!("a program does not read what it is told");
+                }
+            }
             Said::End => child.close_input(),
         }
     }
