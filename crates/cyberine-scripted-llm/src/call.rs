@@ -7,8 +7,14 @@ use serde_json::Value;
 pub(crate) enum Wire {
     /// OpenAI chat completions.
     OpenAi,
+    /// OpenAI Responses.
+    Responses,
     /// Anthropic Messages.
     Anthropic,
+    /// Gemini.
+    Gemini,
+    /// Ollama's own chat.
+    Ollama,
     /// The prompt on standard input of a program.
     Program,
 }
@@ -18,7 +24,10 @@ impl Wire {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
+            Self::Responses => "openai-responses",
             Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::Ollama => "ollama",
             Self::Program => "program",
         }
     }
@@ -42,6 +51,8 @@ pub(crate) struct Call {
     pub(crate) include_usage: bool,
     /// The one tool the answer has to call.
     pub(crate) forced_tool: Option<String>,
+    /// Whether the request ends with what a tool returned.
+    pub(crate) after_tool: bool,
     /// The how-manieth request of this model, from one.
     pub(crate) nth: u32,
 }
@@ -58,6 +69,7 @@ impl Call {
             stream: false,
             include_usage: false,
             forced_tool: None,
+            after_tool: false,
             nth: 1,
         }
     }

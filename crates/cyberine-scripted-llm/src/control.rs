@@ -37,7 +37,7 @@ pub enum Phase {
 pub struct Seen {
     /// Its number, from one.
     pub seq: u64,
-    /// `openai`, `anthropic` or `program`.
+    /// `openai`, `openai-responses`, `anthropic`, `gemini`, `ollama` or `program`.
     pub wire: &'static str,
     /// The model it asks for, always `scripted/<name>`.
     pub model: String,

@@ -47,7 +47,7 @@ fn whole(status: u16, content_type: &'static str, body: String) -> Delivery {
 
 /// A failure in the words of `wire`.
 pub(crate) fn refusal(wire: Wire, status: u16, message: &str) -> Delivery {
-    json(status, &wire::failure(wire, Failure { status, kind: None, message }))
+    json(status, &wire::failure(wire, Failure { status, kind: None, message, retry_after: None }))
 }
 
 /// What is done for `call` with `reply`.
@@ -57,6 +57,7 @@ pub(crate) fn deliver(call: &Call, reply: &Reply) -> Delivery {
             status: *code,
             kind: kind.as_deref(),
             message: message.as_deref().unwrap_or("scripted failure"),
+            retry_after: retry_after.as_deref(),
         };
         let failed = match body {
             Some(body) => whole(*code, "text/html", body.clone()),
@@ -65,12 +66,19 @@ pub(crate) fn deliver(call: &Call, reply: &Reply) -> Delivery {
         return Delivery { retry_after: retry_after.clone(), ..failed };
     }
     let (content_type, events) = if call.stream {
-        ("text/event-stream; charset=utf-8", wire::events(call, reply))
+        (streamed(call.wire), wire::events(call, reply))
     } else {
         (JSON, vec![Event { text: wire::whole(call, reply).to_string(), piece: false }])
     };
     let frames = recut(faulty(call, reply, events), reply.wire_bytes);
     Delivery { status: 200, content_type, retry_after: None, frames }
+}
+
+fn streamed(wire: Wire) -> &'static str {
+    match wire {
+        Wire::Ollama => "application/x-ndjson",
+        _ => "text/event-stream; charset=utf-8",
+    }
 }
 
 /// Puts the fault of a reply into its events and paces them.
@@ -97,7 +105,11 @@ fn faulty(call: &Call, reply: &Reply, mut events: Vec<Event>) -> VecDeque<Frame>
             paced(reply, &events).collect()
         }
         Some(Fault::Garbage) => {
-            let garbage = Event { text: "data: {\"choices\": [not json\n\n".to_owned(), piece: false };
+            let text = match call.wire {
+                Wire::Ollama => "{\"message\": [not json\n",
+                _ => "data: {\"choices\": [not json\n\n",
+            };
+            let garbage = Event { text: text.to_owned(), piece: false };
             events.insert(limit(1), garbage);
             paced(reply, &events).collect()
         }
@@ -111,10 +123,11 @@ fn faulty(call: &Call, reply: &Reply, mut events: Vec<Event>) -> VecDeque<Frame>
     }
 }
 
-/// Events as frames: comments between them, and the pause before each piece of the answer.
+/// Events as frames: comments between them (lines of JSON have none), and the pause before each piece of the answer.
 fn paced<'a>(reply: &'a Reply, events: &'a [Event]) -> impl Iterator<Item = Frame> + 'a {
     events.iter().flat_map(|event| {
-        let comment = reply.comments.then(|| Frame::Data(Bytes::from_static(b": scripted keep-alive\n\n")));
+        let comment = (reply.comments && !event.text.starts_with('{'))
+            .then(|| Frame::Data(Bytes::from_static(b": scripted keep-alive\n\n")));
         let pause = (event.piece && !reply.delay.is_zero()).then_some(Frame::Pause(reply.delay));
         let data = Frame::Data(Bytes::copy_from_slice(event.text.as_bytes()));
         comment.into_iter().chain(pause).chain([data])
@@ -144,7 +157,7 @@ fn broken_utf8(reply: &Reply, events: &[Event]) -> VecDeque<Frame> {
 /// Where the text that begins with `first` begins in the JSON of an event.
 fn start_of_text(event: &[u8], first: char) -> Option<usize> {
     let event = std::str::from_utf8(event).ok()?;
-    ["\"content\":\"", "\"text\":\""].iter().find_map(|key| {
+    ["\"content\":\"", "\"text\":\"", "\"delta\":\""].iter().find_map(|key| {
         let at = event.find(key)? + key.len();
         event[at..].starts_with(first).then_some(at)
     })

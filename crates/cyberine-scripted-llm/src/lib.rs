@@ -1,11 +1,11 @@
 //! Answers from a script, over the wires of real models. No model is called.
 //!
-//! The crate owns a loopback server that speaks OpenAI chat completions and Anthropic Messages, a
-//! program that answers a prompt on its standard input, and the script both answer from: ordered
-//! rules with texts, judges, holds and faults. It must never pass for a model: every model id is
-//! `scripted/<name>`, every response carries `x-scripted: no model was called`, and its usage costs
-//! nothing. It depends on no other crate of this workspace, so that what it checks cannot lean on
-//! what it is checked with.
+//! The crate owns a loopback server that speaks OpenAI chat completions and Responses, Anthropic
+//! Messages, Gemini and Ollama, a program that answers a prompt on its standard input, and the script
+//! both answer from: ordered rules with texts, judges, holds and faults. It must never pass for a
+//! model: every model id is `scripted/<name>`, every response carries `x-scripted: no model was
+//! called`, and its usage costs nothing. It depends on no other crate of this workspace, so that what
+//! it checks cannot lean on what it is checked with.
 //!
 //! ```
 //! use cyberine_scripted_llm::{Script, ScriptedServer};

@@ -14,8 +14,18 @@ const WAIT: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
     Health,
+    /// All models in the words of the wire that the headers speak.
     Models,
-    Complete(Wire),
+    /// One of them.
+    Model(String),
+    /// All models in the words of a wire of its own path.
+    ModelsOf(Wire),
+    /// One of them.
+    ModelOf(Wire, String),
+    Version,
+    Complete(Target),
+    /// How many tokens a request would take.
+    Count(Wire),
     State,
     Wait {
         least: Least,
@@ -26,7 +36,25 @@ pub(crate) enum Route {
     Hold(String, String),
     /// The path exists with another method.
     WrongMethod,
+    /// A stream of the Gemini wire that is not asked for as server-sent events.
+    NotEvents,
     Unknown,
+}
+
+/// What a path says about a request for a completion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) wire: Wire,
+    /// The model; empty where the body names it.
+    pub(crate) model: String,
+    /// Whether a stream is asked for; where the body names the model, it says that too.
+    pub(crate) stream: bool,
+}
+
+impl From<Wire> for Target {
+    fn from(wire: Wire) -> Self {
+        Self { wire, model: String::new(), stream: false }
+    }
 }
 
 /// Counts that a state must have reached.
@@ -59,21 +87,45 @@ pub(crate) fn route(method: &Method, uri: &Uri) -> Route {
     match path {
         "/health" => get(Route::Health),
         "/v1/models" => get(Route::Models),
-        "/v1/chat/completions" => post(Route::Complete(Wire::OpenAi)),
-        "/v1/messages" => post(Route::Complete(Wire::Anthropic)),
+        "/v1/chat/completions" => post(Route::Complete(Wire::OpenAi.into())),
+        "/v1/responses" => post(Route::Complete(Wire::Responses.into())),
+        "/v1/messages" => post(Route::Complete(Wire::Anthropic.into())),
+        "/v1/messages/count_tokens" => post(Route::Count(Wire::Anthropic)),
+        "/v1beta/models" => get(Route::ModelsOf(Wire::Gemini)),
+        "/api/chat" => post(Route::Complete(Wire::Ollama.into())),
+        "/api/tags" => get(Route::ModelsOf(Wire::Ollama)),
+        "/api/version" => get(Route::Version),
         "/control/state" => get(Route::State),
         "/control/wait" => wait(uri.query()).map_or(Route::Unknown, get),
         _ => {
             if let Some(name) = named(path, "/control/release/") {
                 return post(Route::Release(name));
             }
-            match named(path, "/control/hold/") {
-                Some(name) => {
-                    get(Route::Hold(name, query(uri.query(), "role").unwrap_or("program").to_owned()))
-                }
+            if let Some(name) = named(path, "/control/hold/") {
+                let role = query(uri.query(), "role").unwrap_or("program").to_owned();
+                return get(Route::Hold(name, role));
+            }
+            let model = ["/v1beta/models/", "/v1/models/"].iter().find_map(|start| path.strip_prefix(start));
+            match model.map(|model| model.replace("%2F", "/")) {
+                Some(model) if method == Method::POST => generate(&model, uri.query()),
+                Some(model) if path.starts_with("/v1beta") => get(Route::ModelOf(Wire::Gemini, model)),
+                Some(model) => get(Route::Model(model)),
                 None => Route::Unknown,
             }
         }
+    }
+}
+
+/// The route of `{model}:{method}`, as the Gemini wire has it in its path.
+fn generate(path: &str, parameters: Option<&str>) -> Route {
+    let Some((model, method)) = path.rsplit_once(':') else { return Route::WrongMethod };
+    let target = |stream: bool| Target { wire: Wire::Gemini, model: model.to_owned(), stream };
+    match method {
+        "generateContent" => Route::Complete(target(false)),
+        "streamGenerateContent" if query(parameters, "alt") == Some("sse") => Route::Complete(target(true)),
+        "streamGenerateContent" => Route::NotEvents,
+        "countTokens" => Route::Count(Wire::Gemini),
+        _ => Route::Unknown,
     }
 }
 
@@ -82,7 +134,8 @@ fn named(path: &str, prefix: &str) -> Option<String> {
     path.strip_prefix(prefix).filter(|name| crate::script::is_hold_name(name)).map(str::to_owned)
 }
 
-fn query<'a>(query: Option<&'a str>, key: &str) -> Option<&'a str> {
+/// A parameter of a query, as it is written there.
+pub(crate) fn query<'a>(query: Option<&'a str>, key: &str) -> Option<&'a str> {
     query?
         .split('&')
         .filter_map(|pair| pair.split_once('='))
@@ -120,12 +173,29 @@ mod tests {
 
     #[test]
     fn every_path_has_its_method() {
-        assert_eq!(found("POST", "/v1/chat/completions"), Route::Complete(Wire::OpenAi));
-        assert_eq!(found("POST", "/v1/messages?beta=true"), Route::Complete(Wire::Anthropic));
+        assert_eq!(found("POST", "/v1/chat/completions"), Route::Complete(Wire::OpenAi.into()));
+        assert_eq!(found("POST", "/v1/messages?beta=true"), Route::Complete(Wire::Anthropic.into()));
+        assert_eq!(found("POST", "/v1/responses"), Route::Complete(Wire::Responses.into()));
+        assert_eq!(found("POST", "/api/chat"), Route::Complete(Wire::Ollama.into()));
         assert_eq!(found("GET", "/v1/messages"), Route::WrongMethod);
         assert_eq!(found("GET", "/v1/models"), Route::Models);
         assert_eq!(found("GET", "/health"), Route::Health);
         assert_eq!(found("GET", "/v2/models"), Route::Unknown);
+    }
+
+    #[test]
+    fn the_gemini_wire_names_model_and_method_in_its_path() {
+        let target = |stream: bool| Target { wire: Wire::Gemini, model: "scripted/m".into(), stream };
+        let path = "/v1beta/models/scripted%2Fm";
+        assert_eq!(found("POST", &format!("{path}:generateContent")), Route::Complete(target(false)));
+        let stream = format!("{path}:streamGenerateContent");
+        assert_eq!(found("POST", &format!("{stream}?alt=sse")), Route::Complete(target(true)));
+        assert_eq!(found("POST", &stream), Route::NotEvents);
+        assert_eq!(found("POST", "/v1/models/m:countTokens"), Route::Count(Wire::Gemini));
+        assert_eq!(found("POST", "/v1/models/m"), Route::WrongMethod);
+        assert_eq!(found("POST", "/v1/models/m:embedContent"), Route::Unknown);
+        assert_eq!(found("GET", "/v1/models/scripted/m"), Route::Model("scripted/m".into()));
+        assert_eq!(found("GET", path), Route::ModelOf(Wire::Gemini, "scripted/m".into()));
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 pub(crate) mod anthropic;
 pub(crate) mod claude;
+pub(crate) mod gemini;
+pub(crate) mod ollama;
 pub(crate) mod openai;
+pub(crate) mod responses;
 
 use serde_json::Value;
 
@@ -19,12 +22,17 @@ pub(crate) struct Failure<'a> {
     pub(crate) status: u16,
     pub(crate) kind: Option<&'a str>,
     pub(crate) message: &'a str,
+    /// What the `Retry-After` header says; one wire says it in the body too.
+    pub(crate) retry_after: Option<&'a str>,
 }
 
 /// The body of a failure.
 pub(crate) fn failure(wire: Wire, failure: Failure<'_>) -> Value {
     match wire {
         Wire::Anthropic => anthropic::failure(failure),
+        Wire::Responses => responses::failure(failure),
+        Wire::Gemini => gemini::failure(failure),
+        Wire::Ollama => ollama::failure(failure),
         Wire::OpenAi | Wire::Program => openai::failure(failure),
     }
 }
@@ -33,6 +41,9 @@ pub(crate) fn failure(wire: Wire, failure: Failure<'_>) -> Value {
 pub(crate) fn whole(call: &Call, reply: &Reply) -> Value {
     match call.wire {
         Wire::Anthropic => anthropic::whole(reply),
+        Wire::Responses => responses::whole(reply),
+        Wire::Gemini => gemini::whole(reply),
+        Wire::Ollama => ollama::whole(reply),
         Wire::OpenAi | Wire::Program => openai::whole(reply),
     }
 }
@@ -41,6 +52,9 @@ pub(crate) fn whole(call: &Call, reply: &Reply) -> Value {
 pub(crate) fn events(call: &Call, reply: &Reply) -> Vec<Event> {
     match call.wire {
         Wire::Anthropic => anthropic::events(reply),
+        Wire::Responses => responses::events(reply),
+        Wire::Gemini => gemini::events(reply),
+        Wire::Ollama => ollama::events(reply),
         Wire::OpenAi | Wire::Program => openai::events(call, reply),
     }
 }
@@ -49,6 +63,9 @@ pub(crate) fn events(call: &Call, reply: &Reply) -> Vec<Event> {
 pub(crate) fn piece(wire: Wire, reply: &Reply, text: &str) -> Event {
     match wire {
         Wire::Anthropic => anthropic::piece(text),
+        Wire::Responses => responses::piece(reply, text),
+        Wire::Gemini => gemini::piece(reply, text),
+        Wire::Ollama => ollama::piece(reply, text),
         Wire::OpenAi | Wire::Program => openai::piece(reply, text),
     }
 }
@@ -57,14 +74,17 @@ pub(crate) fn piece(wire: Wire, reply: &Reply, text: &str) -> Event {
 pub(crate) fn stream_error(wire: Wire, kind: Option<&str>) -> Event {
     match wire {
         Wire::Anthropic => anthropic::stream_error(kind),
+        Wire::Responses => responses::stream_error(kind),
+        Wire::Gemini => gemini::stream_error(kind),
+        Wire::Ollama => ollama::stream_error(kind),
         Wire::OpenAi | Wire::Program => openai::stream_error(kind),
     }
 }
 
-/// One server-sent event.
+/// One event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Event {
-    /// Its bytes, with the empty line that ends it.
+    /// Its bytes, with the line end or the empty line that ends it.
     pub(crate) text: String,
     /// Whether it carries a piece of the answer, and so waits for its turn.
     pub(crate) piece: bool,
@@ -79,6 +99,11 @@ impl Event {
     /// An event of a wire that does not.
     fn data(data: &str) -> Self {
         Self { text: format!("data: {data}\n\n"), piece: false }
+    }
+
+    /// An event of a wire whose events are lines.
+    fn line(data: &Value) -> Self {
+        Self { text: format!("{data}\n"), piece: false }
     }
 
     fn into_piece(self) -> Self {

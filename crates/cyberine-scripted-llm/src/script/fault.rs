@@ -14,7 +14,8 @@ pub enum Fault {
         code: u16,
         /// The `Retry-After` header.
         retry_after: Option<String>,
-        /// The error type, where the usual one of the status is not meant.
+        /// The error type, where the usual one of the status is not meant. On the Gemini wire it is the
+        /// status, or `API_KEY_INVALID`; the Ollama wire has none.
         kind: Option<String>,
         /// The message.
         message: Option<String>,
@@ -26,7 +27,8 @@ pub enum Fault {
         /// After so many events.
         #[serde(default)]
         after: usize,
-        /// The error type (and, on the OpenAI wire, its code).
+        /// The error type (and, on the OpenAI wire, its code; of a response on the Responses wire, which
+        /// then fails; on the Gemini wire its status; on the Ollama wire its text).
         kind: Option<String>,
     },
     /// The connection breaks.

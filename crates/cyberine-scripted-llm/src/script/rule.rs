@@ -68,6 +68,8 @@ pub struct When {
     pub system: Option<Pattern>,
     /// Words in the system prompt.
     pub system_contains: Option<String>,
+    /// Whether the request ends with what a tool returned. A program has no tools.
+    pub after_tool: Option<bool>,
     /// Whether candidates are shown between markers, as a judge is shown them.
     pub judging: Option<bool>,
     /// The how-manieth request of this model, counted from one. A program starts anew each time,
@@ -89,6 +91,7 @@ impl When {
             && words(&self.user_contains, &call.user)
             && pattern(&self.system, &call.system)
             && words(&self.system_contains, &call.system)
+            && self.after_tool.is_none_or(|after| after == call.after_tool)
             && self.judging.is_none_or(|judging| judging != judge::candidates(&call.shown).is_empty())
             && self.call.is_none_or(|nth| nth == call.nth)
             && self.call_from.is_none_or(|nth| call.nth >= nth)

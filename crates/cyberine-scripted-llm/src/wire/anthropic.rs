@@ -38,8 +38,15 @@ pub(crate) fn call(body: &Value) -> Result<Call, &'static str> {
         stream: body["stream"].as_bool().unwrap_or(false),
         include_usage: true,
         forced_tool: forced.map(str::to_owned),
+        after_tool: messages.iter().rfind(|message| message["role"] == "user").is_some_and(has_tool_result),
         nth: 1,
     })
+}
+
+fn has_tool_result(message: &Value) -> bool {
+    message["content"]
+        .as_array()
+        .is_some_and(|blocks| blocks.iter().any(|block| block["type"] == "tool_result"))
 }
 
 /// The whole answer.
@@ -115,9 +122,18 @@ pub(crate) fn failure(failure: Failure<'_>) -> Value {
 
 /// The answer of `/v1/models`.
 pub(crate) fn models(ids: &[String]) -> Value {
-    let one = |id: &String| json!({"type": "model", "id": id, "display_name": id, "created_at": "2026-01-01T00:00:00Z"});
-    let data: Vec<Value> = ids.iter().map(one).collect();
+    let data: Vec<Value> = ids.iter().map(|id| model(id)).collect();
     json!({"data": data, "has_more": false, "first_id": ids.first(), "last_id": ids.last()})
+}
+
+/// The answer of `/v1/models/{model}`.
+pub(crate) fn model(id: &str) -> Value {
+    json!({"type": "model", "id": id, "display_name": id, "created_at": "2026-01-01T00:00:00Z"})
+}
+
+/// The answer of `/v1/messages/count_tokens`.
+pub(crate) fn count(tokens: usize) -> Value {
+    json!({"input_tokens": tokens})
 }
 
 /// A refusal has no field of its own on this wire: it is text that ends with its own reason.

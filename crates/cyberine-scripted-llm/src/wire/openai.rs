@@ -34,6 +34,7 @@ pub(crate) fn call(body: &Value) -> Result<Call, &'static str> {
         stream,
         include_usage: options["include_usage"].as_bool().unwrap_or(false),
         forced_tool: body["tool_choice"]["function"]["name"].as_str().map(str::to_owned),
+        after_tool: messages.last().is_some_and(|message| message["role"] == "tool"),
         nth: 1,
     })
 }
@@ -133,8 +134,12 @@ pub(crate) fn failure(failure: Failure<'_>) -> Value {
 
 /// The answer of `/v1/models`.
 pub(crate) fn models(ids: &[String]) -> Value {
-    let one = |id: &String| json!({"id": id, "object": "model", "created": CREATED, "owned_by": "scripted"});
-    json!({"object": "list", "data": ids.iter().map(one).collect::<Vec<_>>()})
+    json!({"object": "list", "data": ids.iter().map(|id| model(id)).collect::<Vec<_>>()})
+}
+
+/// The answer of `/v1/models/{model}`.
+pub(crate) fn model(id: &str) -> Value {
+    json!({"id": id, "object": "model", "created": CREATED, "owned_by": "scripted"})
 }
 
 fn id(reply: &Reply) -> String {
@@ -245,6 +250,7 @@ mod tests {
             stream: true,
             include_usage: true,
             forced_tool: Some("f".into()),
+            after_tool: false,
             nth: 1,
         };
         assert_eq!(call(&body), Ok(expected));

@@ -113,8 +113,13 @@ impl Response {
         serde_json::from_slice(&self.bytes()).unwrap()
     }
 
-    /// The events of a stream, as (name, data). Data that is no JSON is a string.
+    /// The events of a stream, as (name, data). Data that is no JSON is a string. Where the events
+    /// are lines, none has a name.
     pub(crate) fn events(&self) -> Vec<(String, Value)> {
+        if self.head.header("content-type") == Some("application/x-ndjson") {
+            let line = |line: &str| (String::new(), serde_json::from_str(line).unwrap());
+            return self.text().lines().map(line).collect();
+        }
         let event = |block: &str| {
             let field = |name: &str| {
                 block.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().to_owned()
@@ -142,6 +147,30 @@ pub(crate) fn openai(base: &str, model: &str, prompt: &str, form: Form) -> Excha
     }
     let headers = [("content-type", "application/json"), ("authorization", "Bearer key")];
     Exchange::send(base, "POST", "/v1/chat/completions", &headers, &body.to_string())
+}
+
+/// Asks the Responses wire.
+pub(crate) fn responses(base: &str, model: &str, prompt: &str, form: Form) -> Exchange {
+    let body = json!({"model": model, "input": prompt, "stream": form == Form::Stream});
+    let headers = [("content-type", "application/json"), ("authorization", "Bearer key")];
+    Exchange::send(base, "POST", "/v1/responses", &headers, &body.to_string())
+}
+
+/// Asks the Gemini wire.
+pub(crate) fn gemini(base: &str, model: &str, prompt: &str, form: Form) -> Exchange {
+    let method = if form == Form::Stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
+    let body = json!({"contents": [{"role": "user", "parts": [{"text": prompt}]}]});
+    let headers = [("content-type", "application/json"), ("x-goog-api-key", "key")];
+    Exchange::send(base, "POST", &format!("/v1beta/models/{model}:{method}"), &headers, &body.to_string())
+}
+
+/// Asks the Ollama wire.
+pub(crate) fn ollama(base: &str, model: &str, prompt: &str, form: Form) -> Exchange {
+    let mut body = json!({"model": model, "messages": [{"role": "user", "content": prompt}]});
+    if form == Form::Whole {
+        body["stream"] = json!(false);
+    }
+    Exchange::send(base, "POST", "/api/chat", &[("authorization", "Bearer key")], &body.to_string())
 }
 
 /// Asks the Anthropic wire.

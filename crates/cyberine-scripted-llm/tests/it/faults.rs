@@ -3,12 +3,12 @@
 use cyberine_scripted_llm::Phase;
 use serde_json::json;
 
-use crate::client::{Exchange, Form, Response, anthropic, openai};
+use crate::client::{Exchange, Form, Response, anthropic, gemini, ollama, openai, responses};
 use crate::{LIMIT, serve};
 
 type Ask = fn(&str, &str, &str, Form) -> Exchange;
 
-const BOTH: [Ask; 2] = [openai, anthropic];
+const ALL: [Ask; 5] = [openai, responses, anthropic, gemini, ollama];
 
 /// One answer of a server with one rule; `None` where there was not even a status.
 fn one(rule: &str, ask: Ask, form: Form) -> Option<Response> {
@@ -19,20 +19,27 @@ fn one(rule: &str, ask: Ask, form: Form) -> Option<Response> {
 #[test]
 fn statuses_come_in_the_words_of_each_wire() {
     let cases = [
-        (400, "invalid_request_error", "invalid_request_error"),
-        (401, "invalid_request_error", "authentication_error"),
-        (402, "insufficient_quota", "billing_error"),
-        (429, "requests", "rate_limit_error"),
-        (500, "server_error", "api_error"),
-        (503, "server_error", "api_error"),
-        (529, "server_error", "overloaded_error"),
+        (400, "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT"),
+        (401, "invalid_request_error", "authentication_error", "UNAUTHENTICATED"),
+        (402, "insufficient_quota", "billing_error", "INVALID_ARGUMENT"),
+        (429, "requests", "rate_limit_error", "RESOURCE_EXHAUSTED"),
+        (500, "server_error", "api_error", "INTERNAL"),
+        (503, "server_error", "api_error", "UNAVAILABLE"),
+        (529, "server_error", "overloaded_error", "UNAVAILABLE"),
     ];
-    for (code, openai_kind, anthropic_kind) in cases {
+    for (code, openai_kind, anthropic_kind, gemini_kind) in cases {
         let rule = format!("fault={{status={{code={code},retry_after='7'}}}}");
-        for (ask, kind) in [(BOTH[0], openai_kind), (BOTH[1], anthropic_kind)] {
+        let kinds = [
+            (openai as Ask, "/error/type", openai_kind),
+            (responses, "/error/type", openai_kind),
+            (anthropic, "/error/type", anthropic_kind),
+            (gemini, "/error/status", gemini_kind),
+            (ollama, "/error", "scripted failure"),
+        ];
+        for (ask, place, kind) in kinds {
             let response = one(&rule, ask, Form::Stream).unwrap();
             assert_eq!((response.head.status, response.head.header("retry-after")), (code, Some("7")));
-            assert_eq!(response.json()["error"]["type"], kind, "{code}");
+            assert_eq!(response.json().pointer(place), Some(&json!(kind)), "{code}");
         }
     }
 }
@@ -62,6 +69,17 @@ fn an_error_stands_inside_a_stream() {
         one("text='abcdef'\nchunk=2\nfault={stream-error={after=2}}", openai, Form::Stream).unwrap().events();
     assert_eq!(events.len(), 3);
     assert_eq!(events[2].1["error"]["code"], 502);
+    let kinds = [
+        (responses as Ask, "/code", "server_error"),
+        (gemini, "/error/status", "UNAVAILABLE"),
+        (ollama, "/error", "scripted error inside a stream"),
+    ];
+    for (ask, place, kind) in kinds {
+        let events = one("text='abcdef'\nchunk=2\nfault={stream-error={after=2}}", ask, Form::Stream)
+            .unwrap()
+            .events();
+        assert_eq!((events.len(), events[2].1.pointer(place)), (3, Some(&json!(kind))));
+    }
     let events = one("fault={stream-error={}}", anthropic, Form::Stream).unwrap().events();
     assert_eq!(events.len(), 1);
     assert_eq!((events[0].0.as_str(), &events[0].1["error"]["type"]), ("error", &json!("overloaded_error")));
@@ -69,8 +87,8 @@ fn an_error_stands_inside_a_stream() {
 
 #[test]
 fn a_connection_breaks_after_so_many_events_and_what_was_before_arrives() {
-    for ask in BOTH {
-        for after in [1, 3] {
+    for ask in ALL {
+        for after in [1, 2] {
             let rule = format!("text='abcdef'\nchunk=2\nfault={{disconnect={{after={after}}}}}");
             let response = one(&rule, ask, Form::Stream).unwrap();
             assert!(!response.complete);
@@ -93,21 +111,28 @@ fn a_break_before_the_first_event_carries_nothing() {
 
 #[test]
 fn a_stream_ends_early_or_without_its_terminator() {
-    for (ask, last) in [(BOTH[0], "[DONE]"), (BOTH[1], "message_stop")] {
+    let lasts = [
+        (openai as Ask, "[DONE]"),
+        (responses, "response.completed"),
+        (anthropic, "message_stop"),
+        (gemini, "finishReason"),
+        (ollama, "\"done\":true"),
+    ];
+    for (ask, last) in lasts {
         let whole = one("text='x'", ask, Form::Stream).unwrap();
         let cut = one("text='x'\nfault='no-terminator'", ask, Form::Stream).unwrap();
         assert!(whole.text().contains(last) && !cut.text().contains(last));
         assert!(cut.complete);
         assert_eq!(cut.events(), whole.events()[..whole.events().len() - 1]);
-        let early = one("text='x'\nfault={end-early={after=2}}", ask, Form::Stream).unwrap();
+        let early = one("text='x'\nfault={end-early={after=1}}", ask, Form::Stream).unwrap();
         assert!(early.complete);
-        assert_eq!(early.events(), whole.events()[..2]);
+        assert_eq!(early.events(), whole.events()[..1]);
     }
 }
 
 #[test]
 fn a_character_begins_at_the_end_of_a_chunk_and_never_goes_on() {
-    for ask in BOTH {
+    for ask in ALL {
         let response = one("text='Hello'\nfault='broken-utf8'", ask, Form::Stream).unwrap();
         let broken = response.chunks.iter().position(|chunk| chunk.ends_with(b"\xe2\x82")).unwrap();
         assert!(response.chunks[broken + 1].starts_with(b"Hello"));
@@ -117,7 +142,7 @@ fn a_character_begins_at_the_end_of_a_chunk_and_never_goes_on() {
 
 #[test]
 fn characters_are_split_across_chunks_and_whole_in_the_sum() {
-    for ask in BOTH {
+    for ask in ALL {
         let whole = one("text='café 🦉'", ask, Form::Stream).unwrap();
         let split = one("text='café 🦉'\nwire_bytes=1", ask, Form::Stream).unwrap();
         assert!(split.chunks.iter().all(|chunk| chunk.len() == 1));
@@ -129,6 +154,10 @@ fn characters_are_split_across_chunks_and_whole_in_the_sum() {
 fn garbage_and_comments_stand_among_the_events() {
     let garbage = one("text='x'\nfault='garbage'", openai, Form::Stream).unwrap();
     assert!(garbage.events()[1].1.as_str().unwrap().contains("not json"));
+    let line = one("text='x'\nfault='garbage'", ollama, Form::Stream).unwrap().text();
+    assert_eq!(line.lines().nth(1), Some("{\"message\": [not json"));
+    let lines = one("text='x'\ncomments=true", ollama, Form::Stream).unwrap();
+    assert_eq!(lines.events().len(), 2);
     let comments = one("text='x'\ncomments=true", openai, Form::Stream).unwrap();
     assert!(comments.text().starts_with(": scripted keep-alive\n\ndata: {"));
 }

@@ -1,10 +1,12 @@
-//! Both wires, event by event, and what every response says of itself.
+//! The wires, event by event, and what every response says of itself.
 
 use serde_json::{Value, json};
 
-use crate::client::{Exchange, Form, anthropic, openai};
+use crate::client::{Exchange, Form, anthropic, gemini, ollama, openai, responses};
 use crate::serve;
 
+const EVENTS: &str = "text/event-stream; charset=utf-8";
+const PARTS: &str = "/candidates/0/content/parts/0/text";
 const CAFE: &str = "[[rule]]\ntext='Hello — café 🦉.'\nchunk=8\n\
     usage={input=1200,cached=1000,cache_write=30,output=44,reasoning=20}";
 
@@ -94,6 +96,80 @@ fn both_wires_answer_whole_with_a_length() {
 }
 
 #[test]
+fn the_other_wires_stream_the_same_text_and_answer_it_whole() {
+    let server = serve(CAFE);
+    let base = server.base_url();
+    let cases = [
+        (responses as fn(&str, &str, &str, Form) -> Exchange, "/delta", "/output/0/content/0/text", EVENTS),
+        (gemini, PARTS, PARTS, EVENTS),
+        (ollama, "/message/content", "/message/content", "application/x-ndjson"),
+    ];
+    for (ask, piece, whole, content_type) in cases {
+        let streamed = ask(&base, "m", "hi", Form::Stream).response().unwrap();
+        assert!(streamed.complete);
+        assert_eq!(streamed.head.header("content-type"), Some(content_type));
+        let events = streamed.events();
+        let text: String = events.iter().filter_map(|(_, data)| data.pointer(piece)?.as_str()).collect();
+        assert_eq!(text, "Hello — café 🦉.");
+        let response = ask(&base, "m", "hi", Form::Whole).response().unwrap();
+        assert_eq!(response.head.header("content-type"), Some("application/json"));
+        assert_eq!(response.json().pointer(whole), Some(&json!("Hello — café 🦉.")));
+    }
+    let wires: Vec<&str> = server.state().requests.iter().map(|seen| seen.wire).collect();
+    assert_eq!(wires, ["openai-responses", "openai-responses", "gemini", "gemini", "ollama", "ollama"]);
+}
+
+#[test]
+fn a_rule_can_wait_for_what_a_tool_returned() {
+    let server = serve("[[rule]]\nwhen={after_tool=true}\ntext='done'\n[[rule]]\ntools=[{name='look'}]");
+    let ask = |path: &str, body: Value| {
+        let headers = [("anthropic-version", "2023-06-01")];
+        Exchange::send(&server.base_url(), "POST", path, &headers, &body.to_string())
+            .response()
+            .unwrap()
+            .json()
+    };
+    let user = json!({"role": "user", "content": "hi"});
+    let openai = |last: Value| {
+        let whole = ask("/v1/chat/completions", json!({"model": "m", "messages": [user, last]}));
+        whole["choices"][0]["finish_reason"].clone()
+    };
+    assert_eq!(openai(json!({"role": "user", "content": "look"})), "tool_calls");
+    assert_eq!(openai(json!({"role": "tool", "tool_call_id": "c", "content": "42"})), "stop");
+    let anthropic = |content: Value| {
+        let messages =
+            json!([user, {"role": "user", "content": content}, {"role": "system", "content": "noon"}]);
+        ask("/v1/messages", json!({"model": "m", "max_tokens": 9, "messages": messages}))["stop_reason"]
+            .clone()
+    };
+    assert_eq!(anthropic(json!("look")), "tool_use");
+    assert_eq!(anthropic(json!([{"type": "tool_result", "tool_use_id": "t", "content": "42"}])), "end_turn");
+}
+
+#[test]
+fn what_agents_ask_besides_an_answer_is_answered() {
+    let server = serve("models=['a']");
+    let base = server.base_url();
+    let get = |path: &str, headers: &[(&str, &str)]| {
+        Exchange::send(&base, "GET", path, headers, "").response().unwrap().json()
+    };
+    let post =
+        |path: &str| Exchange::send(&base, "POST", path, &[], r#"{"a": "b c"}"#).response().unwrap().json();
+    let version = [("anthropic-version", "2023-06-01")];
+    assert_eq!(get("/v1beta/models", &[])["models"][0]["name"], "models/scripted/a");
+    assert_eq!(get("/v1beta/models/b", &[])["name"], "models/scripted/b");
+    assert_eq!(get("/v1/models", &[("x-goog-api-key", "k")])["models"][0]["name"], "models/scripted/a");
+    assert_eq!(get("/v1/models/b", &[])["object"], "model");
+    assert_eq!(get("/v1/models/b", &version)["type"], "model");
+    assert_eq!(get("/api/tags", &[])["models"][0]["name"], "scripted/a");
+    assert!(get("/api/version", &[])["version"].is_string());
+    assert_eq!(post("/v1/messages/count_tokens"), json!({"input_tokens": 3}));
+    assert_eq!(post("/v1beta/models/b:countTokens"), json!({"totalTokens": 3}));
+    assert_eq!(post("/v1beta/models/b:streamGenerateContent")["error"]["code"], 400);
+    assert_eq!(server.state().seen, 0);
+}
+
+#[test]
 fn every_response_says_that_no_model_was_called() {
     let server = serve("[[rule]]\nwhen={call=1}\ntext='x'\n[[rule]]\nfault={status={code=500}}");
     let base = server.base_url();
@@ -158,11 +234,18 @@ fn what_is_no_request_is_refused_in_the_words_of_its_wire() {
 fn a_script_with_a_key_asks_for_it() {
     let status = |server: &cyberine_scripted_llm::ScriptedServer| {
         let base = server.base_url();
-        [openai(&base, "m", "hi", Form::Whole), anthropic(&base, "m", "hi", Form::Whole)]
-            .map(|exchange| exchange.response().unwrap().head.status)
+        let exchanges =
+            [openai, responses, anthropic, gemini, ollama].map(|ask| ask(&base, "m", "hi", Form::Whole));
+        exchanges.map(|exchange| exchange.response().unwrap().head.status)
     };
-    assert_eq!(status(&serve("key='key'")), [200, 200]);
-    assert_eq!(status(&serve("key='other'")), [401, 401]);
+    assert_eq!(status(&serve("key='key'")), [200; 5]);
+    let other = serve("key='other'");
+    assert_eq!(status(&other), [401, 401, 401, 400, 401]);
+    let listed = |path: &str| Exchange::get(&other.base_url(), path).response().unwrap();
+    assert_eq!(listed("/v1/models").head.status, 401);
+    let refused = listed("/v1beta/models?key=wrong");
+    assert_eq!(refused.json()["error"]["details"][0]["reason"], "API_KEY_INVALID");
+    assert_eq!(listed("/v1beta/models?key=other").head.status, 200);
 }
 
 #[test]
