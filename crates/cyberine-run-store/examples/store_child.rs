@@ -78,7 +78,7 @@ impl Child {
             requested_by: "child@1".to_owned(),
             spec: serde_json::json!({}),
         };
-        let claim = self.store.admit(run, Reserve { amount: Usd::from_dollars(1.0), daily_cap }).await?;
+        let claim = self.store.admit(run, Reserve::of(Usd::from_dollars(1.0), daily_cap)).await?;
         say(&format!("ack {} 1", claim.run()));
         Ok(claim)
     }

@@ -57,7 +57,8 @@ fn turns(run: &Run) -> impl Iterator<Item = Turn<'_>> {
         let before = step.candidates.iter().filter_map(|candidate| {
             let failed = candidate.fell_back.as_ref()?;
             let (billing, state) = (candidate.billing, RunState::Error);
-            Some(Turn { billing, state, usage: &failed.usage, error: Some(&failed.error) })
+            let (provider, usage) = (candidate.provider.as_str(), &failed.usage);
+            Some(Turn { provider, billing, state, usage, error: Some(&failed.error) })
         });
         let judging = step.judge_calls.iter().map(|call| Turn {
             provider: &call.judge,

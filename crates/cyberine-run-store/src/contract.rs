@@ -11,7 +11,8 @@ use serde_json::json;
 
 use crate::claim::Claim;
 use crate::event::{ProcessCount, RunEvent, RunState, Verdict, VerdictOutcome};
-use crate::port::{Idempotency, Ledger, NewRun, Registry, Reserve, RunStore};
+use crate::money::{Ledger, Reserve};
+use crate::port::{Idempotency, NewRun, Registry, RunStore};
 
 mod decisions;
 mod keys;
@@ -98,7 +99,7 @@ impl<S> Subject<S> {
 impl<S: RunStore + Registry + Ledger> Subject<S> {
     /// A run that costs nothing.
     async fn admitted(&self, prompt: &str) -> Claim {
-        let reserve = Reserve { amount: Usd::ZERO, daily_cap: None };
+        let reserve = Reserve::of(Usd::ZERO, None);
         self.store.admit(self.run(prompt), reserve).await.expect("a run without a cap is admitted")
     }
 

@@ -11,7 +11,7 @@ use crate::fold;
 use crate::memory::summary;
 use crate::port::RunSummary;
 use crate::run::Run;
-use crate::sqlite::{Inner, SqliteRunStore, database, read, search, write};
+use crate::sqlite::{Inner, SqliteRunStore, database, money, read, search, write};
 
 mod files;
 mod rebuild;
@@ -184,15 +184,15 @@ fn check_record(
         report.add(FindingKind::Row, id.to_string(), detail, Repair::Done);
         changed = true;
     }
-    let wanted = write::Reservation {
-        day: run.started_at.day().number(),
-        held: run.reserved,
-        spent: run.state.is_terminal().then(|| charge::charge(&run)),
-    };
-    let found = write::reservation(&tx, row.n)?;
-    if found != Some(wanted) {
-        write::set_reservation(&tx, row.n, wanted).map_err(&failed)?;
-        let detail = format!("it is {found:?} and should be {wanted:?}");
+    let (wanted, found) = (money::Reservation::of(&run), money::reservation(&tx, row.n)?);
+    let (charged, recorded) = (charge::charges(&run), money::charges(&tx, row.n)?);
+    if found.as_ref() != Some(&wanted) || recorded != charged {
+        money::set_reservation(&tx, row.n, &run).map_err(&failed)?;
+        let detail = if found.as_ref() == Some(&wanted) {
+            format!("by provider it is {recorded:?} and should be {charged:?}")
+        } else {
+            format!("it is {found:?} and should be {wanted:?}")
+        };
         report.add(FindingKind::Reservation, id.to_string(), detail, Repair::Done);
         changed = true;
     }

@@ -6,21 +6,24 @@ use cyberine_fs::FsError;
 use cyberine_types::{RunId, Usd};
 
 use crate::fold::FoldError;
+use crate::money::Cap;
 
 /// An operation of a store that did not go well. Nothing was recorded, unless a variant says
 /// otherwise.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The day's money leaves no room for another run.
-    #[error("the daily cap of {cap} leaves no room: {held} held, {spent} spent, {wanted} wanted")]
+    /// The money of a day, a provider or a caller leaves no room for another run.
+    #[error("the daily cap of {cap}{of} leaves no room: {held} held, {spent} spent, {wanted} wanted")]
     CapReached {
-        /// The cap of the day.
+        /// Whose cap it is.
+        of: Cap,
+        /// The cap.
         cap: Usd,
-        /// What unsettled runs of the day hold.
+        /// What unsettled runs of the day hold under it.
         held: Usd,
-        /// What settled runs of the day have spent.
+        /// What settled runs of the day have spent under it.
         spent: Usd,
-        /// What the refused run would hold.
+        /// What the refused run would hold under it.
         wanted: Usd,
     },
     /// The claim is no longer the run's present one, or the run is over.
@@ -259,12 +262,7 @@ impl StoreError {
     #[must_use]
     pub const fn advice(&self) -> &'static str {
         match self {
-            Self::CapReached { cap, wanted, .. } if wanted.micros() > cap.micros() => {
-                "One run alone holds more than a whole day may cost: lower `[budget] run_usd` to at most `daily_usd`, or raise `[budget] daily_usd`."
-            }
-            Self::CapReached { .. } => {
-                "Wait for running runs to settle or for the next UTC day, or raise `[budget] daily_usd`."
-            }
+            Self::CapReached { of, cap, wanted, .. } => cap_advice(of, wanted.micros() > cap.micros()),
             Self::Fenced { .. } => "Stop this runner: the run belongs to another one, or is over.",
             Self::Moved { .. } => "Read the run's events again, and decide anew.",
             Self::NotFound { .. } => "Look the run up with `query_runs` or `cyberine runs`.",
@@ -297,6 +295,30 @@ impl StoreError {
             }
             Self::Database { .. } => "Check the disk's free space and health, then run `cyberine doctor`.",
             Self::Worker { .. } => "Try again; if it happens again, report it as a bug.",
+        }
+    }
+}
+
+/// What to do where a cap leaves no room. `alone`: one run wants more than the whole cap.
+const fn cap_advice(of: &Cap, alone: bool) -> &'static str {
+    match (of, alone) {
+        (Cap::Day, true) => {
+            "One run alone holds more than a whole day may cost: lower `[budget] run_usd` to at most `daily_usd`, or raise `[budget] daily_usd`."
+        }
+        (Cap::Day, false) => {
+            "Wait for running runs to settle or for the next UTC day, or raise `[budget] daily_usd`."
+        }
+        (Cap::Provider(_), true) => {
+            "One run alone may cost more there than a whole day: lower `[budget] run_usd` or the provider's `max_tokens`, raise its cap in `[budget.providers]`, or leave it out of `[orchestrate] candidates` and `judge_providers`."
+        }
+        (Cap::Provider(_), false) => {
+            "Wait for running runs to settle or for the next UTC day, raise its cap in `[budget.providers]`, or leave it out of `[orchestrate] candidates` and `judge_providers`."
+        }
+        (Cap::Caller(_), true) => {
+            "One run alone holds more than this caller may spend in a whole day: lower `[budget] run_usd`, or raise its cap in `[budget.callers]`."
+        }
+        (Cap::Caller(_), false) => {
+            "Wait for its running runs to settle or for the next UTC day, or raise its cap in `[budget.callers]`."
         }
     }
 }
@@ -341,7 +363,7 @@ mod tests {
     fn waiting_is_advised_only_where_it_helps() {
         let advice = |cap: f64, wanted: f64| {
             let (cap, wanted) = (Usd::from_dollars(cap), Usd::from_dollars(wanted));
-            StoreError::CapReached { cap, held: Usd::ZERO, spent: Usd::ZERO, wanted }.advice()
+            StoreError::CapReached { of: Cap::Day, cap, held: Usd::ZERO, spent: Usd::ZERO, wanted }.advice()
         };
         assert!(advice(1.0, 1.0).starts_with("Wait"));
         let never = advice(0.5, 1.0);

@@ -15,14 +15,15 @@ use crate::claim::{Claim, Hold};
 use crate::error::StoreError;
 use crate::event::{Event, RunEvent};
 use crate::fold::{self, preview};
+use crate::money::{Cap, DaySpending, DayTotals, Ledger, Reserve, check_caps};
 use crate::port::{
-    CancelOutcome, Cursor, DayTotals, DecideOutcome, Ledger, NewRun, ProjectId, Registry, Reserve, RunStore,
-    RunSummary, Wish,
+    CancelOutcome, Cursor, DecideOutcome, NewRun, ProjectId, Registry, RunStore, RunSummary, Wish,
 };
 use crate::run::Run;
-use crate::sqlite::write::{check_cap, first_event};
+use crate::sqlite::write::first_event;
 
 mod keys;
+mod money;
 
 /// Runs in memory. They end with the process, and nothing is written to a project. Clones share
 /// their runs. Everything else is as the ports say.
@@ -77,9 +78,9 @@ impl MemoryRunStore {
         &self,
         new: &NewRun,
         project: Option<ProjectId>,
-        reserve: Reserve,
+        reserve: &Reserve,
     ) -> Result<Claim, StoreError> {
-        let first = first_event(self.inner.clock.now(), new, reserve.amount);
+        let first = first_event(self.inner.clock.now(), new, reserve);
         let run =
             fold::begin(new.id, &first).map_err(|source| StoreError::EventRefused { run: new.id, source })?;
         let alive = Arc::new(());
@@ -87,7 +88,7 @@ impl MemoryRunStore {
             if runs.places.contains_key(&new.id) {
                 return Err(StoreError::AlreadyAdmitted { run: new.id });
             }
-            check_cap(runs.day(first.at.day()), reserve)?;
+            check_caps(reserve, |cap| Ok(runs.under(first.at.day(), cap)))?;
             runs.places.insert(new.id, runs.entries.len());
             let holder = Arc::downgrade(&alive);
             let log = vec![first];
@@ -189,17 +190,6 @@ impl Runs {
         let place = *self.places.get(&id)?;
         self.entries.get_mut(place)
     }
-
-    fn day(&self, day: UtcDay) -> DayTotals {
-        let mut totals = DayTotals::default();
-        for entry in self.entries.iter().filter(|entry| entry.run.started_at.day() == day) {
-            match entry.spent {
-                Some(spent) => totals.spent += spent,
-                None => totals.reserved += entry.run.reserved,
-            }
-        }
-        totals
-    }
 }
 
 impl Entry {
@@ -259,7 +249,7 @@ impl RunStore for MemoryRunStore {
         Box::pin(async move {
             let cwd = run.cwd.clone();
             let project = tokio::task::spawn_blocking(move || directory(&cwd)).await.ok().flatten();
-            self.admit_now(&run, project, reserve)
+            self.admit_now(&run, project, &reserve)
         })
     }
 
@@ -364,6 +354,14 @@ impl Registry for MemoryRunStore {
 
 impl Ledger for MemoryRunStore {
     fn day(&self, day: UtcDay) -> BoxFuture<'_, Result<DayTotals, StoreError>> {
-        Box::pin(async move { Ok(self.with(|runs| runs.day(day))) })
+        self.under(day, Cap::Day)
+    }
+
+    fn under(&self, day: UtcDay, cap: Cap) -> BoxFuture<'_, Result<DayTotals, StoreError>> {
+        Box::pin(async move { Ok(self.with(|runs| runs.under(day, &cap))) })
+    }
+
+    fn spending(&self, first: UtcDay, last: UtcDay) -> BoxFuture<'_, Result<Vec<DaySpending>, StoreError>> {
+        Box::pin(async move { Ok(self.with(|runs| runs.spending(first, last))) })
     }
 }

@@ -1,12 +1,13 @@
 //! The ports: what the engines and the surfaces ask of a store, whatever it is made of.
 
-use cyberine_types::{RunId, Timestamp, Usd, UtcDay};
+use cyberine_types::{RunId, Timestamp};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use crate::claim::Claim;
 use crate::error::StoreError;
 use crate::event::{Choice, DeciderKind, Event, OperatorDecision, RunEvent, RunState};
+use crate::money::Reserve;
 use crate::run::Run;
 
 /// A run that somebody wants.
@@ -26,16 +27,6 @@ pub struct NewRun {
     pub spec: Value,
 }
 
-/// Money to be held for a run until it settles.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reserve {
-    /// How much to hold.
-    pub amount: Usd,
-    /// The most that may be held and spent in one UTC day, over all projects of this home.
-    /// `None`: no cap.
-    pub daily_cap: Option<Usd>,
-}
-
 /// The events of runs, and who may write them.
 ///
 /// Every method that changes something returns after the change is durable. Implementations may
@@ -49,8 +40,8 @@ pub trait RunStore: Send + Sync {
     /// claim on it: from here on the run is this caller's to carry out or to hand over.
     ///
     /// # Errors
-    /// [`StoreError::CapReached`] where the day's held and spent money leave no room: nothing is
-    /// recorded then.
+    /// [`StoreError::CapReached`] where held and spent money leave no room under one of the caps:
+    /// nothing is recorded then.
     fn admit(&self, run: NewRun, reserve: Reserve) -> BoxFuture<'_, Result<Claim, StoreError>>;
 
     /// Appends `events` in one transaction and returns the last sequence number. `Settled`
@@ -302,19 +293,4 @@ pub struct RunSummary {
     pub started_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
-}
-
-/// Money held and spent.
-pub trait Ledger: Send + Sync {
-    /// How much is held by runs that are not over, and how much runs admitted on `day` have spent.
-    fn day(&self, day: UtcDay) -> BoxFuture<'_, Result<DayTotals, StoreError>>;
-}
-
-/// The money of one UTC day.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct DayTotals {
-    /// Held by runs of that day that are not over.
-    pub reserved: Usd,
-    /// Spent by runs of that day that are over.
-    pub spent: Usd,
 }

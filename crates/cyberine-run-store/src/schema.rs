@@ -1,13 +1,16 @@
 //! The database's tables, and how an older database becomes a present one.
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use crate::error::StoreError;
+use crate::sqlite::{money, read};
 
 /// Marks a file as a database of ours (`PRAGMA application_id`): `CYBR` in ASCII.
 pub(crate) const APPLICATION_ID: i64 = 0x4359_4252;
 
 /// Step `n` takes a database of format `n` to format `n + 1`. A step that was released never
 /// changes.
-const STEPS: [&str; 2] = [FORMAT_1, FORMAT_2];
+const STEPS: [&str; 3] = [FORMAT_1, FORMAT_2, FORMAT_3];
 
 /// The newest format (`PRAGMA user_version`) known here.
 pub(crate) const FORMAT: i64 = STEPS.len() as i64;
@@ -78,6 +81,30 @@ CREATE TABLE keys(
 CREATE INDEX keys_by_age ON keys(begun_at);
 ";
 
+/// Who asked for a run, and what it holds and was charged by provider. The index has every column
+/// that a day is added up from.
+const FORMAT_3: &str = "
+ALTER TABLE reservations ADD COLUMN caller TEXT NOT NULL DEFAULT '';
+CREATE INDEX reservations_by_caller ON reservations(day, caller, spent, held);
+CREATE TABLE charges(
+  run INTEGER NOT NULL REFERENCES runs(n),
+  provider TEXT NOT NULL,
+  day INTEGER NOT NULL,
+  billing TEXT NOT NULL,
+  held INTEGER NOT NULL,
+  spent INTEGER,
+  turns INTEGER NOT NULL,
+  unknown INTEGER NOT NULL,
+  input INTEGER NOT NULL,
+  output INTEGER NOT NULL,
+  PRIMARY KEY(run, provider)
+) WITHOUT ROWID;
+CREATE INDEX charges_by_day ON charges(
+  day, provider, billing, spent, held, turns, unknown, input, output);
+";
+/// The format from which on charges are recorded by provider.
+const WITH_CHARGES: i64 = 3;
+
 /// What a database is to this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
@@ -118,8 +145,33 @@ pub(crate) fn migrate(conn: &mut Connection) -> rusqlite::Result<()> {
             return Ok(());
         };
         tx.execute_batch(step)?;
+        if format + 1 == WITH_CHARGES {
+            charge_old_runs(&tx)?;
+        }
         tx.pragma_update(None, "application_id", APPLICATION_ID)?;
         tx.pragma_update(None, "user_version", format + 1)?;
         tx.commit()?;
     }
+}
+
+/// Records by provider what runs of an older format hold and were charged, one run at a time. One
+/// that cannot be read is left as it is, for `cyberine doctor`.
+fn charge_old_runs(tx: &Transaction<'_>) -> rusqlite::Result<()> {
+    let mut ids = tx.prepare("SELECT id FROM runs ORDER BY n")?;
+    let mut rows = ids.query([])?;
+    while let Some(found) = rows.next()? {
+        let id: String = found.get(0)?;
+        let Ok(id) = id.parse() else { continue };
+        let run = match read::row(tx, id) {
+            Ok(Some(row)) => read::run_of(tx, &row, None).map(|run| (row.n, run)),
+            Ok(None) => continue,
+            Err(error) => Err(error),
+        };
+        match run {
+            Ok((n, run)) => money::set_reservation(tx, n, &run)?,
+            Err(StoreError::Database { source, .. }) => return Err(source),
+            Err(error) => tracing::warn!(run = %id, %error, "a run's money is not told apart by provider"),
+        }
+    }
+    Ok(())
 }

@@ -16,13 +16,15 @@ use crate::error::{StoreError, chain};
 use crate::event::RunEvent;
 use crate::fold;
 use crate::home::Home;
-use crate::port::{CancelOutcome, DecideOutcome, NewRun, Reserve, Wish};
+use crate::money::Reserve;
+use crate::port::{CancelOutcome, DecideOutcome, NewRun, Wish};
 use crate::projection::{self, Projector, RunDir};
 use crate::run::Run;
 
 pub(crate) mod connection;
 mod files;
 mod keys;
+pub(crate) mod money;
 mod ports;
 pub(crate) mod read;
 pub(crate) mod search;
@@ -121,15 +123,15 @@ impl std::fmt::Debug for SqliteRunStore {
 }
 
 impl Inner {
-    fn admit(&self, new: &NewRun, reserve: Reserve) -> Result<Claim, StoreError> {
-        let first = write::first_event(self.clock.now(), new, reserve.amount);
+    fn admit(&self, new: &NewRun, reserve: &Reserve) -> Result<Claim, StoreError> {
+        let first = write::first_event(self.clock.now(), new, reserve);
         let run =
             fold::begin(new.id, &first).map_err(|source| StoreError::EventRefused { run: new.id, source })?;
         let home = self.database.home()?;
         // A look beforehand, so that most refusals leave nothing to be cleared away.
         self.database.read(|conn| {
             refuse_recorded(conn, new.id)?;
-            write::check_cap(read::day(conn, first.at.day())?, reserve)
+            money::check(conn, first.at.day(), reserve)
         })?;
         let (project, identity) = projection::open_project(&new.cwd, None)?;
         let lock = self.lock_unrecorded(&home, new.id)?;

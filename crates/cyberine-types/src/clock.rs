@@ -60,6 +60,18 @@ impl<'de> Deserialize<'de> for Timestamp {
 pub struct UtcDay(i64);
 
 impl UtcDay {
+    /// From days since 1970-01-01.
+    #[must_use]
+    pub const fn from_number(days: i64) -> Self {
+        Self(days)
+    }
+
+    /// The day `days` before this one.
+    #[must_use]
+    pub const fn before(self, days: i64) -> Self {
+        Self(self.0.saturating_sub(days))
+    }
+
     /// Days since 1970-01-01.
     #[must_use]
     pub const fn number(self) -> i64 {

@@ -139,7 +139,7 @@ mod tests {
             requested_by: "cli".into(),
             spec: serde_json::Value::Null,
         };
-        store.admit(new, Reserve { amount: Usd::ZERO, daily_cap: None }).await.unwrap()
+        store.admit(new, Reserve::of(Usd::ZERO, None)).await.unwrap()
     }
 
     fn started(candidate: &str) -> RunEvent {

@@ -61,6 +61,7 @@ fn run(task: &str, candidates: Vec<Candidate>) -> Run {
         steps: vec![step],
         usage: Usage::default(),
         reserved: cyberine_types::Usd::ZERO,
+        shares: Vec::new(),
         processes: None,
         cancel_requested_by: None,
         awaiting: None,

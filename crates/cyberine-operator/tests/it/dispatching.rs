@@ -115,7 +115,7 @@ async fn a_run_of_another_project_can_be_seen_and_not_cancelled() {
         requested_by: "cli".into(),
         spec: json!({}),
     };
-    let reserve = cyberine_run_store::Reserve { amount: cyberine_types::Usd::ZERO, daily_cap: None };
+    let reserve = cyberine_run_store::Reserve::of(cyberine_types::Usd::ZERO, None);
     let claim = ours.store.admit(run, reserve).await.unwrap();
     let id = claim.run();
     let error = ours.refused("cancel_run", json!({ "runId": id })).await;

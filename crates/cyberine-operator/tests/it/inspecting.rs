@@ -96,7 +96,7 @@ async fn a_run_whose_runner_is_dead_is_not_shown_as_running() {
         requested_by: "cli".into(),
         spec: json!({}),
     };
-    let reserve = Reserve { amount: Usd::from_dollars(1.0), daily_cap: None };
+    let reserve = Reserve::of(Usd::from_dollars(1.0), None);
     let (one, two) = (dead("one"), dead("two"));
     let (first, second) = (one.id, two.id);
     drop(stage.store.admit(one, reserve).await.unwrap());

@@ -37,7 +37,7 @@ async fn admit_many(stage: &Stage, count: usize) -> Vec<RunId> {
             spec: json!({}),
         };
         ids.push(run.id);
-        let claim = stage.store.admit(run, Reserve { amount: Usd::ZERO, daily_cap: None }).await.unwrap();
+        let claim = stage.store.admit(run, Reserve::of(Usd::ZERO, None)).await.unwrap();
         let settled = cyberine_run_store::RunEvent::Settled {
             state: cyberine_run_store::RunState::Done,
             detail: "d".repeat(500),
@@ -143,7 +143,7 @@ async fn no_resource_is_listed_as_running_whose_runner_is_dead() {
         requested_by: "cli".into(),
         spec: json!({}),
     };
-    drop(stage.store.admit(run, Reserve { amount: Usd::ZERO, daily_cap: None }).await.unwrap());
+    drop(stage.store.admit(run, Reserve::of(Usd::ZERO, None)).await.unwrap());
     let page = stage.resources.list(caller(), None).await.unwrap();
     assert!(page.resources[0].description.starts_with("mcp-orchestrate, error, "), "{page:?}");
 }

@@ -68,6 +68,7 @@ fn what_waits_is_decided_and_guides_has_exactly_the_members_that_are_published()
             requested_by: "client@1".to_owned(),
             spec: json!({}),
             reserved: Usd::ZERO,
+            shares: Vec::new(),
         },
         RunEvent::StepStarted { step: "s".to_owned(), name: "S".to_owned() },
         RunEvent::Steered { message: MessageId::random(), from: "human u".to_owned(), text: text.clone() },

@@ -360,7 +360,7 @@ impl Stage {
             requested_by: "cli".into(),
             spec: json!({}),
         };
-        self.store.admit(run, Reserve { amount: Usd::ZERO, daily_cap: None }).await.unwrap()
+        self.store.admit(run, Reserve::of(Usd::ZERO, None)).await.unwrap()
     }
 
     /// The error a call comes to.

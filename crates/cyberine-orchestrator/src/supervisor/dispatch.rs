@@ -95,7 +95,7 @@ impl Supervisor {
         let spec = plan.to_spec()?;
         let by = requested_by.clone();
         let new = NewRun { id: run, workflow: WORKFLOW.to_owned(), prompt, cwd, requested_by, spec };
-        let claim = self.admit(new, Reserve { amount: hold, daily_cap }).await?;
+        let claim = self.admit(new, Reserve::of(hold, daily_cap)).await?;
         if reply.is_closed() && self.taken_back().await {
             self.settle_taken_back(&claim, by, plan.is_scripted()).await?;
             return Ok(None);
@@ -113,7 +113,7 @@ impl Supervisor {
     }
 
     async fn admit(&self, new: NewRun, reserve: Reserve) -> Result<Claim, StoreError> {
-        match self.store.admit(new.clone(), reserve).await {
+        match self.store.admit(new.clone(), reserve.clone()).await {
             Err(refusal @ StoreError::CapReached { .. }) => {
                 // Dead runs hold money for nothing.
                 if let Err(error) = self.settle_dead_runs().await {

@@ -29,7 +29,7 @@ impl Place {
     }
 }
 
-const HOLD: Reserve = Reserve { amount: Usd::from_micros(1_000_000), daily_cap: None };
+const HOLD: Reserve = Reserve::of(Usd::from_micros(1_000_000), None);
 
 #[tokio::test]
 async fn a_run_is_judged_and_kept_in_the_database() {

@@ -188,7 +188,7 @@ impl Stage {
 
     pub(crate) async fn admit(&self) -> Claim {
         self.store
-            .admit(new_run(&self.plan), Reserve { amount: Usd::from_dollars(1.0), daily_cap: None })
+            .admit(new_run(&self.plan), Reserve::of(Usd::from_dollars(1.0), None))
             .await
             .unwrap()
     }

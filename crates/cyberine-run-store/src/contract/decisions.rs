@@ -8,7 +8,8 @@ use super::{Subject, answered, asked, settled, won};
 use crate::error::StoreError;
 use crate::event::{Choice, DeciderKind, OperatorDecision, RunEvent, RunState};
 use crate::fold::fold;
-use crate::port::{COMMENT_CHARS, DecideOutcome, Ledger, Registry, RunStore, Wish};
+use crate::money::Ledger;
+use crate::port::{COMMENT_CHARS, DecideOutcome, Registry, RunStore, Wish};
 
 /// Longer than any implementation takes to notice a change.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -9,7 +9,8 @@ use super::{Subject, answered, asked, settled, won};
 use crate::error::StoreError;
 use crate::event::{RunEvent, RunState};
 use crate::fold::fold;
-use crate::port::{CancelOutcome, Ledger, ProjectId, Registry, Reserve, RunStore};
+use crate::money::{Ledger, Reserve};
+use crate::port::{CancelOutcome, ProjectId, Registry, RunStore};
 
 /// Longer than any implementation takes to notice a change.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -18,7 +19,7 @@ pub(super) async fn an_admitted_run_is_queued_with_one_event<S: RunStore + Regis
     subject: &Subject<S>,
 ) {
     let new = subject.run("three rivers");
-    let reserve = Reserve { amount: Usd::from_dollars(1.0), daily_cap: None };
+    let reserve = Reserve::of(Usd::from_dollars(1.0), None);
     let claim = subject.store.admit(new.clone(), reserve).await.expect("it is admitted");
     assert_eq!((claim.run(), claim.epoch()), (new.id, 1));
     let run = subject.other.load(new.id).await.expect("it loads").expect("it is there");
@@ -31,12 +32,12 @@ pub(super) async fn an_admitted_run_is_queued_with_one_event<S: RunStore + Regis
 
 pub(super) async fn an_id_is_admitted_once<S: RunStore + Registry + Ledger>(subject: &Subject<S>) {
     let new = subject.run("once");
-    let reserve = Reserve { amount: Usd::from_dollars(1.0), daily_cap: None };
-    let claim = subject.store.admit(new.clone(), reserve).await.expect("the first is admitted");
-    let again = subject.other.admit(new.clone(), reserve).await;
+    let reserve = Reserve::of(Usd::from_dollars(1.0), None);
+    let claim = subject.store.admit(new.clone(), reserve.clone()).await.expect("the first is admitted");
+    let again = subject.other.admit(new.clone(), reserve.clone()).await;
     assert!(matches!(again, Err(StoreError::AlreadyAdmitted { run }) if run == new.id), "{again:?}");
     // Who repeats a dispatch finds its run also on a day that has no room for another.
-    let full = Reserve { daily_cap: Some(Usd::ZERO), ..reserve };
+    let full = Reserve { daily_cap: Some(Usd::ZERO), ..reserve.clone() };
     let again = subject.other.admit(new.clone(), full).await;
     assert!(matches!(again, Err(StoreError::AlreadyAdmitted { run }) if run == new.id), "{again:?}");
     subject.append(&claim, vec![RunEvent::Started { pid: 1 }]).await;
@@ -45,7 +46,7 @@ pub(super) async fn an_id_is_admitted_once<S: RunStore + Registry + Ledger>(subj
     assert_eq!(held.reserved, Usd::from_dollars(1.0));
     subject.append(&claim, vec![settled(RunState::Done)]).await;
     drop(claim);
-    let again = subject.other.admit(new.clone(), reserve).await;
+    let again = subject.other.admit(new.clone(), reserve.clone()).await;
     assert!(matches!(again, Err(StoreError::AlreadyAdmitted { run }) if run == new.id), "{again:?}");
 }
 

@@ -5,7 +5,8 @@ use cyberine_types::{Billing, RunId};
 use super::{Subject, answered, asked, settled, won};
 use crate::error::StoreError;
 use crate::event::{RunEvent, RunState};
-use crate::port::{Cursor, Ledger, Registry, RunStore, RunSummary};
+use crate::money::Ledger;
+use crate::port::{Cursor, Registry, RunStore, RunSummary};
 
 pub(super) async fn the_newest_run_comes_first<S: RunStore + Registry + Ledger>(subject: &Subject<S>) {
     let mut claims = Vec::new();

@@ -6,12 +6,13 @@ use super::{Subject, answered, asked, settled};
 use crate::claim::Claim;
 use crate::error::StoreError;
 use crate::event::RunState;
-use crate::port::{DayTotals, Ledger, Registry, Reserve, RunStore};
+use crate::money::{DayTotals, Ledger, Reserve};
+use crate::port::{Registry, RunStore};
 
 const DOLLAR: Usd = Usd::from_micros(1_000_000);
 
 async fn admit<S: RunStore + Registry + Ledger>(subject: &Subject<S>, cap: Usd) -> Result<Claim, StoreError> {
-    subject.store.admit(subject.run("paid"), Reserve { amount: DOLLAR, daily_cap: Some(cap) }).await
+    subject.store.admit(subject.run("paid"), Reserve::of(DOLLAR, Some(cap))).await
 }
 
 async fn today<S: RunStore + Registry + Ledger>(subject: &Subject<S>) -> DayTotals {
@@ -41,12 +42,12 @@ pub(super) async fn the_cap_counts_what_is_held_and_what_was_spent<S: RunStore +
 
 pub(super) async fn a_refused_run_leaves_nothing<S: RunStore + Registry + Ledger>(subject: &Subject<S>) {
     let new = subject.run("refused");
-    let none = Reserve { amount: DOLLAR, daily_cap: Some(Usd::ZERO) };
+    let none = Reserve::of(DOLLAR, Some(Usd::ZERO));
     assert!(matches!(subject.store.admit(new.clone(), none).await, Err(StoreError::CapReached { .. })));
     assert_eq!(subject.other.load(new.id).await.expect("absence is an answer"), None);
     assert_eq!(subject.other.unsettled().await.expect("they are listed"), []);
     assert_eq!(today(subject).await, DayTotals::default());
-    let free = Reserve { amount: Usd::ZERO, daily_cap: Some(Usd::ZERO) };
+    let free = Reserve::of(Usd::ZERO, Some(Usd::ZERO));
     subject.store.admit(new, free).await.expect("the id is free, and so is the run");
 }
 

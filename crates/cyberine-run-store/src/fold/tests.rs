@@ -15,6 +15,7 @@ fn log(bodies: Vec<RunEvent>) -> Vec<Event> {
         requested_by: "test@1".to_owned(),
         spec: json!({}),
         reserved: DOLLAR,
+        shares: Vec::new(),
     };
     let bodies = std::iter::once(admitted).chain(bodies);
     let at = |seq: u64| Timestamp::from_unix_ms(1_000 * i64::try_from(seq).unwrap());

@@ -8,20 +8,21 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use super::write::Addition;
-use super::{SqliteRunStore, keys, read, search};
+use super::{SqliteRunStore, keys, money, read, search};
 use crate::claim::Claim;
 use crate::error::StoreError;
 use crate::event::{Event, RunEvent};
 use crate::home::Home;
+use crate::money::{Cap, DaySpending, DayTotals, Ledger, Reserve};
 use crate::port::{
-    Begun, CancelOutcome, Cursor, DayTotals, DecideOutcome, Idempotency, IdempotencyKey, Ledger, NewRun,
-    ProjectId, Registry, Reserve, RunStore, RunSummary, Wish,
+    Begun, CancelOutcome, Cursor, DecideOutcome, Idempotency, IdempotencyKey, NewRun, ProjectId, Registry,
+    RunStore, RunSummary, Wish,
 };
 use crate::run::Run;
 
 impl RunStore for SqliteRunStore {
     fn admit(&self, run: NewRun, reserve: Reserve) -> BoxFuture<'_, Result<Claim, StoreError>> {
-        Box::pin(self.blocking(move |inner| inner.admit(&run, reserve)))
+        Box::pin(self.blocking(move |inner| inner.admit(&run, &reserve)))
     }
 
     fn append<'a>(
@@ -103,7 +104,15 @@ impl Registry for SqliteRunStore {
 
 impl Ledger for SqliteRunStore {
     fn day(&self, day: UtcDay) -> BoxFuture<'_, Result<DayTotals, StoreError>> {
-        Box::pin(self.blocking(move |inner| inner.database.read(|conn| read::day(conn, day))))
+        Box::pin(self.blocking(move |inner| inner.database.read(|conn| money::under(conn, day, &Cap::Day))))
+    }
+
+    fn under(&self, day: UtcDay, cap: Cap) -> BoxFuture<'_, Result<DayTotals, StoreError>> {
+        Box::pin(self.blocking(move |inner| inner.database.read(|conn| money::under(conn, day, &cap))))
+    }
+
+    fn spending(&self, first: UtcDay, last: UtcDay) -> BoxFuture<'_, Result<Vec<DaySpending>, StoreError>> {
+        Box::pin(self.blocking(move |inner| inner.database.read(|conn| money::spending(conn, first, last))))
     }
 }
 

@@ -1,7 +1,7 @@
-//! The queries for one run, one day and the open runs.
+//! The queries for one run and the open runs.
 
 use cyberine_fs::Identity;
-use cyberine_types::{RunId, Timestamp, Usd, UtcDay};
+use cyberine_types::{RunId, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::write::Project;
@@ -9,7 +9,6 @@ use super::{database, int, uint};
 use crate::error::StoreError;
 use crate::event::Event;
 use crate::fold;
-use crate::port::DayTotals;
 use crate::run::Run;
 
 /// What the database says of a run beside its events.
@@ -93,23 +92,6 @@ pub(crate) fn unsettled(conn: &Connection) -> Result<Vec<RunId>, StoreError> {
     }
     Ok(found)
 }
-
-/// The money of one day.
-pub(crate) fn day(conn: &Connection, day: UtcDay) -> Result<DayTotals, StoreError> {
-    conn.query_row(DAY, [day.number()], |row| {
-        Ok(DayTotals {
-            reserved: Usd::from_micros(uint(row.get(0)?)),
-            spent: Usd::from_micros(uint(row.get(1)?)),
-        })
-    })
-    .map_err(database("add up a day's money"))
-}
-
-/// `total` adds in floating point, which does not overflow; micro-dollars stay exact up to nine
-/// billion dollars.
-const DAY: &str = "SELECT CAST(total(CASE WHEN spent IS NULL THEN held ELSE 0 END) AS INTEGER),
-                          CAST(total(spent) AS INTEGER)
-                   FROM reservations WHERE day = ?1";
 
 /// The project of a run and which directory it was.
 pub(crate) fn project(conn: &Connection, id: RunId) -> Result<Option<(String, Identity)>, StoreError> {

@@ -1,15 +1,16 @@
 //! The transactions that change something. One commit is one transition.
 
-use cyberine_types::{Clock, RunId, Timestamp, Usd};
-use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
+use cyberine_types::{Clock, RunId, Timestamp};
+use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use super::read::{self, Row};
-use super::{database, int, uint};
+use super::{database, int, money};
 use crate::charge;
 use crate::error::StoreError;
 use crate::event::{Event, RunEvent};
 use crate::fold::{self, preview};
-use crate::port::{CancelOutcome, DayTotals, DecideOutcome, NewRun, Reserve, Wish};
+use crate::money::Reserve;
+use crate::port::{CancelOutcome, DecideOutcome, NewRun, Wish};
 use crate::run::Run;
 
 /// What is to be appended, by whom, and after what.
@@ -51,26 +52,17 @@ pub(crate) fn begin(conn: &mut Connection) -> Result<Transaction<'_>, StoreError
 }
 
 /// The first event of a run that somebody wants.
-pub(crate) fn first_event(at: Timestamp, new: &NewRun, reserved: Usd) -> Event {
+pub(crate) fn first_event(at: Timestamp, new: &NewRun, reserve: &Reserve) -> Event {
     let body = RunEvent::Admitted {
         workflow: new.workflow.clone(),
         prompt: new.prompt.clone(),
         cwd: new.cwd.clone(),
         requested_by: new.requested_by.clone(),
         spec: new.spec.clone(),
-        reserved,
+        reserved: reserve.amount,
+        shares: reserve.shares.clone(),
     };
     Event { seq: 1, at, epoch: 1, body }
-}
-
-/// Refuses where the cap of the day leaves no room.
-pub(crate) fn check_cap(totals: DayTotals, reserve: Reserve) -> Result<(), StoreError> {
-    let Some(cap) = reserve.daily_cap else { return Ok(()) };
-    if totals.reserved + totals.spent + reserve.amount > cap {
-        let DayTotals { reserved, spent } = totals;
-        return Err(StoreError::CapReached { cap, held: reserved, spent, wanted: reserve.amount });
-    }
-    Ok(())
 }
 
 /// Cap check, run, first event, reservation and search rows, in one transaction.
@@ -79,13 +71,13 @@ pub(crate) fn admit(
     first: &Event,
     run: &Run,
     project: &Project,
-    reserve: Reserve,
+    reserve: &Reserve,
 ) -> Result<(), StoreError> {
     let tx = begin(conn)?;
     if read::row(&tx, run.run_id)?.is_some() {
         return Err(StoreError::AlreadyAdmitted { run: run.run_id });
     }
-    check_cap(read::day(&tx, first.at.day())?, reserve)?;
+    money::check(&tx, first.at.day(), reserve)?;
     insert(&tx, run, std::slice::from_ref(first), project)?;
     tx.commit().map_err(database("commit an admission"))
 }
@@ -103,13 +95,7 @@ pub(crate) fn insert(
     let n = tx.last_insert_rowid();
     insert_events(tx, n, run.run_id, log)?;
     index_run(tx, n, run).map_err(database("index a run"))?;
-    let spent = run.state.is_terminal().then(|| int(charge::charge(run).micros()));
-    tx.execute(
-        "INSERT INTO reservations(run, day, held, spent) VALUES (?1, ?2, ?3, ?4)",
-        params![n, run.started_at.day().number(), int(run.reserved.micros()), spent],
-    )
-    .map_err(database("record a reservation"))?;
-    Ok(())
+    money::set_reservation(tx, n, run).map_err(database("record a reservation"))
 }
 
 fn project_row(tx: &Transaction<'_>, project: &Project) -> rusqlite::Result<i64> {
@@ -350,43 +336,10 @@ fn settle_reservation(tx: &Transaction<'_>, row: &Row, run: &Run) -> Result<(), 
         )
         .map_err(database("settle a reservation"))?;
     if settled == 1 {
-        return Ok(());
+        return money::set_charges(tx, row.n, run).map_err(database("settle a reservation"));
     }
     Err(StoreError::Corrupt {
         run: row.id,
         detail: "its reservation is missing or settled already".to_owned(),
     })
-}
-
-/// What is held for a run, or was spent by it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Reservation {
-    /// The number of the UTC day it counts for.
-    pub(crate) day: i64,
-    pub(crate) held: Usd,
-    pub(crate) spent: Option<Usd>,
-}
-
-/// Puts a reservation right.
-pub(crate) fn set_reservation(tx: &Transaction<'_>, n: i64, wanted: Reservation) -> rusqlite::Result<()> {
-    tx.execute(
-        "INSERT INTO reservations(run, day, held, spent) VALUES (?1, ?2, ?3, ?4)
-         ON CONFLICT(run) DO UPDATE SET day = excluded.day, held = excluded.held, spent = excluded.spent",
-        params![n, wanted.day, int(wanted.held.micros()), wanted.spent.map(|usd| int(usd.micros()))],
-    )?;
-    Ok(())
-}
-
-/// What a reservation row says.
-pub(crate) fn reservation(conn: &Connection, n: i64) -> Result<Option<Reservation>, StoreError> {
-    conn.query_row("SELECT day, held, spent FROM reservations WHERE run = ?1", [n], |row| {
-        let spent: Option<i64> = row.get(2)?;
-        Ok(Reservation {
-            day: row.get(0)?,
-            held: Usd::from_micros(uint(row.get(1)?)),
-            spent: spent.map(|micros| Usd::from_micros(uint(micros))),
-        })
-    })
-    .optional()
-    .map_err(database("read a reservation"))
 }

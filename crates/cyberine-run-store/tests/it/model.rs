@@ -177,7 +177,7 @@ impl<S: RunStore + Ledger> Model<'_, S> {
     }
 
     async fn admit(&mut self, turn: usize, amount: u64, cap: Option<u64>) {
-        let reserve = Reserve { amount: cents(amount), daily_cap: cap.map(cents) };
+        let reserve = Reserve::of(cents(amount), cap.map(cents));
         let new = self.place.run("model");
         let id = new.id;
         let totals = self.totals();

@@ -82,7 +82,7 @@ impl Place {
 
 /// A dollar held, without a cap.
 pub(crate) fn dollar() -> Reserve {
-    Reserve { amount: Usd::from_dollars(1.0), daily_cap: None }
+    Reserve::of(Usd::from_dollars(1.0), None)
 }
 
 /// Runs a future on a runtime like the server's.

@@ -54,7 +54,7 @@ async fn a_turn_that_does_not_end_when_told_is_dropped_and_the_run_settles() {
         requested_by: "cli".to_owned(),
         spec: plan.to_spec().unwrap(),
     };
-    let claim = store.admit(new, Reserve { amount: Usd::ZERO, daily_cap: None }).await.unwrap();
+    let claim = store.admit(new, Reserve::of(Usd::ZERO, None)).await.unwrap();
     let id = claim.run();
     let engine = Engine {
         store: store.clone(),

@@ -207,6 +207,7 @@ fn folded(log: Vec<RunEvent>, end: &Settlement) -> Run {
         requested_by: "cli".into(),
         spec: serde_json::Value::Null,
         reserved: Usd::ZERO,
+        shares: Vec::new(),
     };
     let settled = RunEvent::Settled {
         state: end.state,
