@@ -34,5 +34,6 @@ mod tree;
 pub use detach::{Detach, Detached, detach, enter_session, take_stdin};
 pub use environment::{ChildEnvironment, RUN_MARK};
 pub use error::{OutputError, SpawnError};
+pub use lookup::find_program;
 pub use running::{Exit, Running, Spawn, spawn};
 pub use tree::{KillReport, Process, become_subreaper, find_marked, kill_below, kill_marked};

@@ -5,7 +5,21 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::SpawnError;
+use crate::{ChildEnvironment, SpawnError};
+
+/// Finds the program that [`crate::spawn()`] would start: in the `PATH` of `environment`, or, where
+/// its name holds a slash, relative to `cwd`.
+///
+/// # Errors
+///
+/// Says where it was looked for.
+pub fn find_program(
+    program: &OsStr,
+    environment: &ChildEnvironment,
+    cwd: &Path,
+) -> Result<PathBuf, SpawnError> {
+    find(program, environment.get("PATH"), cwd)
+}
 
 /// Finds `program` in the directories of `path`, or, where it holds a slash, relative to `cwd`.
 /// Relative directories in `path`, the empty one among them, are passed over: they would let a

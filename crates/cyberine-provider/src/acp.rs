@@ -40,6 +40,12 @@ impl Program for AcpConfig {
         check.command(&self.command)
     }
 
+    fn version_args(&self) -> Option<&'static [&'static str]> {
+        // Of another agent nobody knows what it takes `--version` for.
+        let program = split(&self.command).0.file_stem()?;
+        ["gemini", "opencode"].iter().any(|known| program == *known).then_some(&["--version"])
+    }
+
     fn args(&self, _turn: &Turn, _scratch: &Path) -> Vec<OsString> {
         split(&self.command).1.iter().map(OsString::from).collect()
     }

@@ -34,6 +34,10 @@ impl Program for AiderConfig {
         self.args.iter().try_for_each(|arg| check.plain("args", arg))
     }
 
+    fn version_args(&self) -> Option<&'static [&'static str]> {
+        Some(&["--version"])
+    }
+
     fn args(&self, _turn: &Turn, _scratch: &Path) -> Vec<OsString> {
         self.args.iter().map(OsString::from).collect()
     }

@@ -24,7 +24,11 @@ impl Dialect for Messages {
     }
 
     fn url(&self, base: &str, _model: &str) -> String {
-        format!("{}/v1/messages", base.strip_suffix("/v1").unwrap_or(base))
+        format!("{}/v1/messages", root(base))
+    }
+
+    fn models_url(&self, base: &str) -> String {
+        format!("{}/v1/models", root(base))
     }
 
     fn fixed_headers(&self) -> &'static [(&'static str, &'static str)] {
@@ -65,4 +69,9 @@ impl Dialect for Messages {
     fn wire(&self, answer_bytes: usize, quoter: Quoter) -> Box<dyn Wire> {
         Box::new(MessageParser::wire(answer_bytes, quoter))
     }
+}
+
+/// The address without the version, which belongs to the paths of this wire.
+fn root(base: &str) -> &str {
+    base.strip_suffix("/v1").unwrap_or(base)
 }

@@ -1,5 +1,6 @@
 //! The shell of the process kinds: one child a turn, its prompt on its input, and the limits on it.
 
+mod probe;
 mod scratch;
 
 use std::ffi::OsString;
@@ -15,6 +16,7 @@ use crate::port::{Limits, StopReason, TurnEvent};
 use crate::quote::Quoter;
 use crate::stream::Emitter;
 use crate::wire::{End, Exit, Said, Session};
+pub(crate) use probe::{Questions, probe};
 use scratch::Scratch;
 
 /// How long a program that has said its last word may take to end.

@@ -5,13 +5,15 @@ use std::path::Path;
 
 use cyberine_process::{ChildEnvironment, Spawn};
 use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream};
 use tokio_util::sync::CancellationToken;
 
-use crate::child::{self, Start};
+use crate::child::{self, Questions, Start};
 use crate::config::{Check, ConfigError, Family, Profile, ProviderConfig};
 use crate::error::TurnError;
 use crate::port::{Capabilities, Provider, ProviderInfo, Turn, TurnEvent};
+use crate::probe::Probe;
 use crate::prompt;
 use crate::quote::Quoter;
 use crate::stream::turn_stream;
@@ -46,6 +48,16 @@ pub(crate) trait Program: Send + Sync + 'static {
     /// Variables of ours that it is started with.
     fn fixed_env(&self) -> &'static [(&'static str, &'static str)] {
         &[]
+    }
+
+    /// What makes it say its version and do nothing else; `None` where no such thing is known.
+    fn version_args(&self) -> Option<&'static [&'static str]> {
+        None
+    }
+
+    /// What makes it say, by its exit status, whether its own login holds.
+    fn login_args(&self) -> Option<&'static [&'static str]> {
+        None
     }
 
     /// Its arguments; never the prompt. What [`Program::files`] named lies in `scratch`.
@@ -128,6 +140,14 @@ impl Provider for ChildProvider {
             Family::Child(program) => program.capabilities(),
             Family::Http(..) => Capabilities::default(),
         }
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Probe> {
+        let Family::Child(program) = self.config.family() else {
+            return Box::pin(std::future::ready(Probe::there()));
+        };
+        let questions = Questions::of(program);
+        Box::pin(child::probe(questions, self.environment.clone(), self.quoter.clone()))
     }
 
     fn turn(

@@ -62,6 +62,14 @@ impl Program for ClaudeCliConfig {
         Some(ANTHROPIC_KEY)
     }
 
+    fn version_args(&self) -> Option<&'static [&'static str]> {
+        Some(&["--version"])
+    }
+
+    fn login_args(&self) -> Option<&'static [&'static str]> {
+        Some(&["auth", "status"])
+    }
+
     fn args(&self, turn: &Turn, _scratch: &Path) -> Vec<OsString> {
         let mut args: Vec<String> = BASE.iter().map(|arg| (*arg).to_owned()).collect();
         args.push("--tools".to_owned());

@@ -47,6 +47,14 @@ impl Program for CodexCliConfig {
         Some(CODEX_KEY)
     }
 
+    fn version_args(&self) -> Option<&'static [&'static str]> {
+        Some(&["--version"])
+    }
+
+    fn login_args(&self) -> Option<&'static [&'static str]> {
+        Some(&["login", "status"])
+    }
+
     fn args(&self, _turn: &Turn, _scratch: &Path) -> Vec<OsString> {
         self.args.iter().map(OsString::from).collect()
     }

@@ -1,6 +1,7 @@
 //! The shell of the HTTP kinds: one request, one stream of events, and the limits on both.
 
 mod client;
+pub(crate) mod models;
 
 use std::time::Duration;
 

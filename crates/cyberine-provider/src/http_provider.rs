@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cyberine_types::Secret;
+use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -11,6 +12,7 @@ use crate::config::{HttpConfig, ProviderConfig};
 use crate::error::TurnError;
 use crate::http::{self, Endpoint};
 use crate::port::{Capabilities, Limits, Provider, ProviderInfo, Turn, TurnEvent};
+use crate::probe::Probe;
 use crate::quote::Quoter;
 use crate::stream::turn_stream;
 use crate::wire::{Edges, Session, Wire};
@@ -34,6 +36,11 @@ pub(crate) trait Dialect: Send + Sync + 'static {
     /// Where requests for `model` go, at a service whose address is `base`, without a slash at its
     /// end.
     fn url(&self, base: &str, model: &str) -> String;
+
+    /// Where a service says which models it has.
+    fn models_url(&self, base: &str) -> String {
+        format!("{base}/models")
+    }
 
     /// Headers of every request.
     fn fixed_headers(&self) -> &'static [(&'static str, &'static str)] {
@@ -86,6 +93,13 @@ impl Provider for HttpProvider {
     fn capabilities(&self) -> Capabilities {
         let structured_output = self.config.structured_output;
         Capabilities { tools: true, structured_output, resume: false, read_only: true }
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Probe> {
+        let profile = self.whole.profile();
+        let url = self.dialect.models_url(profile.url.trim_end_matches('/'));
+        let keyed = profile.key_env.is_some();
+        Box::pin(async move { http::models::probe(&self.endpoint, &url, &self.config.model, keyed).await })
     }
 
     fn turn(

@@ -39,9 +39,11 @@ mod error;
 mod fault;
 mod http;
 mod http_provider;
+mod loop_detector;
 mod mcp_tool;
 mod openai;
 mod port;
+mod probe;
 mod prompt;
 mod quote;
 mod redact;
@@ -57,9 +59,10 @@ pub use config::{
     AcpConfig, AiderConfig, ClaudeCliConfig, CodexCliConfig, CommandConfig, ConfigError, HttpConfig,
     McpConfig, Profile, ProviderConfig,
 };
-pub use cost::Prices;
+pub use cost::{BUILT_IN_PRICES, LongPrices, PriceEntry, PriceTable, Prices};
 pub use error::TurnError;
 pub use port::{
     Capabilities, Limits, Message, Provider, ProviderInfo, Role, StopReason, ToolCall, ToolSpec, Turn,
     TurnEvent,
 };
+pub use probe::{Login, Probe};

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use cyberine_types::{Billing, Usage};
+use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::TurnError;
+use crate::probe::Probe;
 
 /// Takes one turn of a conversation with one model, whatever wire it speaks.
 ///
@@ -27,6 +29,12 @@ pub trait Provider: Send + Sync {
 
     /// What a turn may ask of it.
     fn capabilities(&self) -> Capabilities;
+
+    /// Looks whether it could answer, at no cost: whether it is there, lets us in, and knows its
+    /// model. Calls no model. Takes at most some 15 seconds.
+    fn probe(&self) -> BoxFuture<'_, Probe> {
+        Box::pin(std::future::ready(Probe::there()))
+    }
 
     /// Starts one turn.
     fn turn(&self, turn: Turn, cancel: CancellationToken)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
@@ -38,18 +38,29 @@ impl Endpoint {
 
     /// Sends `body` and waits for the head of the answer.
     pub(crate) async fn post(&self, body: Vec<u8>) -> Result<Response, TurnError> {
+        let request = self.client().await?.post(self.url.clone()).headers(self.headers.clone()).body(body);
+        request.send().await.map_err(|error| self.failed(error))
+    }
+
+    /// Asks for what lies at `url`, an address of the same service, and waits for the head of the
+    /// answer.
+    pub(crate) async fn get(&self, url: Url) -> Result<Response, TurnError> {
+        let mut headers = self.headers.clone();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        let request = self.client().await?.get(url).headers(headers);
+        request.send().await.map_err(|error| self.failed(error))
+    }
+
+    async fn client(&self) -> Result<&Client, TurnError> {
         let secure = self.url.scheme() == "https";
-        let client = self
-            .client
+        self.client
             .get_or_try_init(|| async {
                 match tokio::task::spawn_blocking(move || build(secure)).await {
                     Ok(built) => built.map_err(|detail| self.unreachable(&detail)),
                     Err(error) => Err(self.unreachable(&error.to_string())),
                 }
             })
-            .await?;
-        let request = client.post(self.url.clone()).headers(self.headers.clone()).body(body);
-        request.send().await.map_err(|error| self.failed(error))
+            .await
     }
 
     fn failed(&self, error: reqwest::Error) -> TurnError {
@@ -73,7 +84,7 @@ pub(crate) fn headers(
 ) -> Option<HeaderMap> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert("accept", HeaderValue::from_static("text/event-stream"));
+    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
     for (name, value) in fixed {
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
