@@ -8,6 +8,7 @@ use cyberine_types::{Billing, is_blank};
 
 use crate::cost::{Counted, Tariff};
 use crate::error::TurnError;
+use crate::loop_detector::LoopDetector;
 use crate::port::{StopReason, ToolCall, TurnEvent};
 use crate::redact::Redactor;
 use crate::text::EscapeStripper;
@@ -23,6 +24,9 @@ pub(crate) enum WireEvent {
     ToolCall(ToolCall),
     /// The use so far, in total.
     Usage(Counted),
+    /// A step that brought nothing, such as a retry or a round that ended empty: the same name for
+    /// the same step, without what differs by itself. Too many end the turn (`LoopDetector`).
+    Step(String),
     /// Something to say to the program.
     Say(Said),
 }
@@ -155,6 +159,7 @@ pub(crate) struct Session {
     wire: Box<dyn Wire>,
     answer: Answer,
     tariff: Tariff,
+    circles: LoopDetector,
     calls: usize,
     counted: bool,
     /// What is to be said to the program.
@@ -175,6 +180,7 @@ impl Session {
             wire,
             answer: Answer::new(limit, edges, redactor),
             tariff,
+            circles: LoopDetector::default(),
             calls: 0,
             counted: false,
             said: Vec::new(),
@@ -244,19 +250,27 @@ impl Session {
     fn take(&mut self, read: Vec<WireEvent>, out: &mut Vec<TurnEvent>) -> Result<(), TurnError> {
         for event in read {
             match event {
-                WireEvent::Text(raw) => append(self.answer.push(&raw)?, out),
+                WireEvent::Text(raw) => {
+                    if !is_blank(&raw) {
+                        self.circles.got_on();
+                    }
+                    append(self.answer.push(&raw)?, out);
+                }
                 WireEvent::Retract => {
                     self.answer.retract();
                     out.push(TurnEvent::Retract);
+                    self.circles.begun_anew()?;
                 }
                 WireEvent::ToolCall(call) => {
                     self.calls += 1;
+                    self.circles.got_on();
                     out.push(TurnEvent::ToolCall(self.answer.redactor.call(call)));
                 }
                 WireEvent::Usage(counted) => {
                     self.counted = true;
                     out.push(TurnEvent::Usage(self.tariff.apply(counted)));
                 }
+                WireEvent::Step(fingerprint) => self.circles.step(&fingerprint)?,
                 WireEvent::Say(said) => self.said.push(said),
             }
         }
@@ -303,6 +317,47 @@ mod tests {
         answer.retract();
         assert!(answer.blank);
         assert_eq!(answer.push("efgh").unwrap(), "efgh");
+    }
+
+    /// Reads a letter as an event.
+    struct Letters;
+
+    impl Wire for Letters {
+        fn push(&mut self, bytes: &[u8], out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+            out.extend(bytes.iter().map(|byte| match byte {
+                b't' => WireEvent::Text("text".into()),
+                b' ' => WireEvent::Text(" ".into()),
+                b'r' => WireEvent::Retract,
+                _ => WireEvent::Step("retry".into()),
+            }));
+            Ok(())
+        }
+
+        fn is_over(&self) -> bool {
+            false
+        }
+
+        fn finish(&mut self, _end: End, _out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError> {
+            Ok(StopReason::EndTurn)
+        }
+    }
+
+    #[test]
+    fn a_provider_that_goes_round_in_circles_is_stopped_and_one_that_gets_on_is_not() {
+        let read = |letters: &str| {
+            let tariff = Tariff { billing: Billing::Free, prices: None, trusts_script: false };
+            let mut session =
+                Session::new(Box::new(Letters), 1 << 20, Edges::Kept, tariff, Redactor::default());
+            session.push(letters.as_bytes(), &mut Vec::new())
+        };
+        let steps = "s".repeat(19);
+        assert_eq!(read(&format!("{steps}t{steps}t{steps}")), Ok(()));
+        assert!(
+            matches!(read(&format!("{steps} s")), Err(TurnError::Protocol { .. })),
+            "white space is no answer"
+        );
+        assert_eq!(read(&"tr".repeat(19)), Ok(()));
+        assert!(matches!(read(&"tr".repeat(20)), Err(TurnError::Protocol { .. })));
     }
 
     #[test]

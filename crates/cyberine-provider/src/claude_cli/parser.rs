@@ -67,7 +67,7 @@ impl StreamJsonParser {
 
     fn line(&mut self, line: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
         match line["type"].as_str() {
-            Some("system") => self.system(line),
+            Some("system") => self.system(line, out),
             Some("stream_event") if line["parent_tool_use_id"].is_null() => {
                 self.stream_event(&line["event"], out)
             }
@@ -80,7 +80,7 @@ impl StreamJsonParser {
         }
     }
 
-    fn system(&mut self, line: &Value) -> Result<(), TurnError> {
+    fn system(&mut self, line: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
         match line["subtype"].as_str() {
             Some("init") => {
                 // A subscription has no key; anything else names the key that pays.
@@ -98,6 +98,7 @@ impl StreamJsonParser {
                 if matches!(failure, TurnError::Auth { .. } | TurnError::Billing { .. }) {
                     return Err(failure);
                 }
+                out.push(WireEvent::Step(format!("api_retry {} {}", line["error_status"], line["error"])));
                 self.retry = Some(fault);
             }
             _ => {}
