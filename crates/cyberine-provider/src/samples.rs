@@ -1,30 +1,62 @@
-//! The recorded streams of every wire, read whole, cut at every byte, and byte by byte.
+//! The conformance kit: the recorded streams of every wire, read whole, cut at every byte, and byte
+//! by byte, each checked against what its own head expects. One file per wire lies below.
+//!
+//! A sample is `### case NAME | exit=N | expect=...`, its lines, `### end`. `2> ` begins a line of
+//! standard error, `>> ` one that the adapter says, `HTTP n` an answer that is no success.
 
-use cyberine_types::{Billing, CostBasis, Usage, Usd};
+mod chat;
+mod claude;
+mod dialogue;
+mod expect;
+mod messages;
 
-use crate::anthropic::MessageParser;
-use crate::claude_cli::StreamJsonParser;
+use cyberine_types::{Billing, Timestamp, Usage};
+
+use self::dialogue::Heard;
 use crate::cost::Tariff;
 use crate::error::TurnError;
 use crate::fault;
-use crate::openai::ChatParser;
-use crate::port::{StopReason, TurnEvent};
+use crate::port::{StopReason, ToolCall, TurnEvent};
 use crate::quote::Quoter;
+use crate::redact::Redactor;
 use crate::wire::{Edges, End, Exit, Session, Wire};
 
 const LIMIT: usize = 64 << 10;
 const DAMAGES: usize = 100;
 
-const OPENAI: &str = include_str!("../tests/samples/openai.chat-completions.sse.txt");
-const ANTHROPIC: &str = include_str!("../tests/samples/anthropic.messages.sse.txt");
-const CLAUDE: &str = include_str!("../tests/samples/claude.stream-json.txt");
+/// The answer of most samples.
+const GREETING: &str = "Hello — café 🦉.";
 
 struct Case {
     name: String,
     exit: Option<i32>,
-    stdout: String,
+    expect: String,
+    lines: Vec<Line>,
     stderr: String,
     http: Option<(u16, Option<String>)>,
+}
+
+/// One stretch of what passes between the adapter and the provider.
+enum Line {
+    /// The provider's bytes, up to the next line that the adapter says.
+    Read(String),
+    /// What the adapter says.
+    Said(String),
+}
+
+impl Case {
+    /// Everything the provider sends.
+    fn stdout(&self) -> String {
+        let read = |line: &Line| match line {
+            Line::Read(text) => Some(text.clone()),
+            Line::Said(_) => None,
+        };
+        self.lines.iter().filter_map(read).collect()
+    }
+
+    fn is_dialogue(&self) -> bool {
+        self.lines.iter().any(|line| matches!(line, Line::Said(_)))
+    }
 }
 
 fn cases(file: &str) -> Vec<Case> {
@@ -32,32 +64,41 @@ fn cases(file: &str) -> Vec<Case> {
     for part in file.split("### case ").skip(1) {
         let (head, rest) = part.split_once('\n').unwrap();
         let (body, _) = rest.split_once("### end").unwrap();
-        let mut fields = head.split(" | ");
+        let mut fields = head.splitn(3, " | ");
         let name = fields.next().unwrap().to_owned();
         let exit = fields.next().unwrap().strip_prefix("exit=").unwrap().parse().ok();
-        let (errors, output): (Vec<&str>, Vec<&str>) =
-            body.split_inclusive('\n').partition(|line| line.starts_with("2> "));
-        let stderr = errors.iter().map(|line| &line[3..]).collect();
-        let (http, stdout) = split_status(&output.concat());
-        cases.push(Case { name, exit, stdout, stderr, http });
+        let expect = fields.next().unwrap().strip_prefix("expect=").unwrap().to_owned();
+        let (mut lines, mut stderr, mut http) = (Vec::new(), String::new(), None);
+        for line in body.split_inclusive('\n') {
+            if let Some(error) = line.strip_prefix("2> ") {
+                stderr.push_str(error);
+            } else if let Some(said) = line.strip_prefix(">> ") {
+                lines.push(Line::Said(said.trim_end_matches('\n').to_owned()));
+            } else if let Some(status) = line.strip_prefix("HTTP ").filter(|_| lines.is_empty()) {
+                http = Some(status_line(status.trim_end()));
+            } else if let Some(Line::Read(text)) = lines.last_mut() {
+                text.push_str(line);
+            } else {
+                lines.push(Line::Read(line.to_owned()));
+            }
+        }
+        cases.push(Case { name, exit, expect, lines, stderr, http });
     }
     cases
 }
 
-/// `HTTP 429 retry-after: 1` and the body below it.
-fn split_status(output: &str) -> (Option<(u16, Option<String>)>, String) {
-    let Some(rest) = output.strip_prefix("HTTP ") else { return (None, output.to_owned()) };
-    let (line, body) = rest.split_once('\n').unwrap();
+/// `429 retry-after: 1`.
+fn status_line(line: &str) -> (u16, Option<String>) {
     let (status, header) = line.split_once(' ').unwrap_or((line, ""));
-    let wait = header.strip_prefix("retry-after: ").map(str::to_owned);
-    (Some((status.parse().unwrap(), wait)), body.to_owned())
+    (status.parse().unwrap(), header.strip_prefix("retry-after: ").map(str::to_owned))
 }
 
+/// What was read of a stream.
 #[derive(Debug, Clone, PartialEq)]
 struct Read {
     text: String,
     retracted: bool,
-    calls: Vec<String>,
+    calls: Vec<ToolCall>,
     usage: Option<Usage>,
     outcome: Result<StopReason, TurnError>,
 }
@@ -73,19 +114,61 @@ impl Read {
 
 type NewWire = fn() -> Box<dyn Wire>;
 
-fn read(wire: Box<dyn Wire>, pieces: &[&[u8]], end: End) -> Read {
-    let tariff = Tariff { billing: Billing::Metered, prices: None, trusts_script: false };
-    let mut session = Session::new(wire, LIMIT, Edges::Kept, tariff, crate::redact::Redactor::default());
-    let mut events = Vec::new();
-    let mut pushed = Ok(());
-    for piece in pieces {
-        if session.is_over() || pushed.is_err() {
-            break;
-        }
-        pushed = session.push(piece, &mut events);
+/// A stream that is being read.
+struct Reading {
+    session: Session,
+    events: Vec<TurnEvent>,
+    pushed: Result<(), TurnError>,
+}
+
+impl Reading {
+    fn new(wire: Box<dyn Wire>) -> Self {
+        let tariff = Tariff { billing: Billing::Metered, prices: None, trusts_script: false };
+        let mut session = Session::new(wire, LIMIT, Edges::Kept, tariff, Redactor::default());
+        let mut events = Vec::new();
+        let pushed = session.begin(&mut events);
+        Self { session, events, pushed }
     }
-    let outcome = pushed.and_then(|()| session.finish(end, &mut events));
-    fold(events, outcome)
+
+    fn push(&mut self, piece: &[u8]) {
+        if !self.session.is_over() && self.pushed.is_ok() {
+            self.pushed = self.session.push(piece, &mut self.events);
+        }
+    }
+
+    fn finish(mut self, end: End) -> Read {
+        let outcome = self.pushed.and_then(|()| self.session.finish(end, &mut self.events));
+        fold(self.events, outcome)
+    }
+}
+
+fn read_pieces<'a>(wire: Box<dyn Wire>, pieces: impl IntoIterator<Item = &'a [u8]>, end: End) -> Read {
+    let mut reading = Reading::new(wire);
+    pieces.into_iter().for_each(|piece| reading.push(piece));
+    reading.finish(end)
+}
+
+/// Reads `case` with every stretch of bytes cut by `cut`, which is told where the stretch begins.
+fn read_case(case: &Case, wire: Box<dyn Wire>, cut: &dyn Fn(usize, &[u8]) -> Vec<Vec<u8>>) -> Read {
+    let mut reading = Reading::new(wire);
+    let mut heard = Heard::default();
+    let mut begin = 0;
+    for line in &case.lines {
+        match line {
+            Line::Said(expected) => heard.expect(&case.name, expected, &mut reading.session),
+            Line::Read(text) => {
+                if case.is_dialogue() {
+                    heard.expect_silence(&case.name, &mut reading.session);
+                }
+                cut(begin, text.as_bytes()).iter().for_each(|piece| reading.push(piece));
+                begin += text.len();
+            }
+        }
+    }
+    if case.is_dialogue() {
+        heard.expect_silence(&case.name, &mut reading.session);
+    }
+    reading.finish(end(case))
 }
 
 fn fold(events: Vec<TurnEvent>, outcome: Result<StopReason, TurnError>) -> Read {
@@ -97,7 +180,7 @@ fn fold(events: Vec<TurnEvent>, outcome: Result<StopReason, TurnError>) -> Read 
                 read.text.clear();
                 read.retracted = true;
             }
-            TurnEvent::ToolCall(call) => read.calls.push(call.name),
+            TurnEvent::ToolCall(call) => read.calls.push(call),
             TurnEvent::Usage(usage) => read.usage = Some(usage),
             TurnEvent::Stop(stop) => panic!("a wire cannot stop a turn: {stop:?}"),
         }
@@ -118,26 +201,31 @@ fn end(case: &Case) -> End {
 /// Reads `case` in every way its bytes can arrive and demands the same of all.
 fn every_way(case: &Case, wire: NewWire) -> Read {
     if let Some((status, wait)) = &case.http {
-        let wait = wait
-            .as_deref()
-            .and_then(|wait| fault::retry_after(wait, cyberine_types::Timestamp::from_unix_ms(0)));
-        return fold(vec![], Err(fault::http_fault(*status, wait, &case.stdout, &Quoter::default())));
+        let wait = wait.as_deref().and_then(|wait| fault::retry_after(wait, Timestamp::from_unix_ms(0)));
+        return fold(vec![], Err(fault::http_fault(*status, wait, &case.stdout(), &Quoter::default())));
     }
-    let bytes = case.stdout.as_bytes();
-    let whole = read(wire(), &[bytes], end(case));
-    for cut in 0..=bytes.len() {
-        let halves = read(wire(), &[&bytes[..cut], &bytes[cut..]], end(case));
-        assert_eq!(halves, whole, "{} cut at {cut}", case.name);
+    let whole = read_case(case, wire(), &|_, bytes| vec![bytes.to_vec()]);
+    for place in 0..=case.stdout().len() {
+        let halves = read_case(case, wire(), &|begin, bytes| {
+            let (left, right) = bytes.split_at(place.saturating_sub(begin).min(bytes.len()));
+            vec![left.to_vec(), right.to_vec()]
+        });
+        assert_eq!(halves, whole, "{} cut at {place}", case.name);
     }
-    let single = read(wire(), &bytes.chunks(1).collect::<Vec<_>>(), end(case));
+    let single = read_case(case, wire(), &|_, bytes| bytes.iter().map(|byte| vec![*byte]).collect());
     assert_eq!(single, whole, "{} byte by byte", case.name);
     whole
 }
 
-/// Checks that `file` holds exactly the cases of `expected`, with these outcomes and texts.
+/// Checks that `file` holds exactly the cases of `expected`, with these outcomes and texts and with
+/// what their heads say.
 fn check(file: &str, wire: NewWire, expected: &[(&str, &str, &str)]) -> Vec<(String, Read)> {
-    let read: Vec<(String, Read)> =
-        cases(file).iter().map(|case| (case.name.clone(), every_way(case, wire))).collect();
+    let mut read = Vec::new();
+    for case in cases(file) {
+        let of_case = every_way(&case, wire);
+        expect::check(&case.name, &case.expect, &of_case);
+        read.push((case.name, of_case));
+    }
     let found: Vec<(&str, &str, &str)> =
         read.iter().map(|(name, read)| (name.as_str(), read.code(), read.text.as_str())).collect();
     assert_eq!(found, expected);
@@ -157,9 +245,9 @@ fn check_damaged(file: &str, wire: NewWire) {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(seed >> 33).unwrap() % below
     };
-    for case in cases(file).iter().filter(|case| case.http.is_none() && !case.stdout.is_empty()) {
+    for case in cases(file).iter().filter(|case| case.http.is_none() && !case.stdout().is_empty()) {
         for _ in 0..DAMAGES {
-            let mut bytes = case.stdout.clone().into_bytes();
+            let mut bytes = case.stdout().into_bytes();
             let place = random(bytes.len());
             match random(4) {
                 0 => bytes[place] = b"\"\\{}[]:,\n\r\0\xff"[random(12)],
@@ -167,9 +255,9 @@ fn check_damaged(file: &str, wire: NewWire) {
                 2 => drop(bytes.drain(place..bytes.len().min(place + 1 + random(40)))),
                 _ => bytes.extend_from_within(place..),
             }
-            let whole = read(wire(), &[&bytes], end(case));
+            let whole = read_pieces(wire(), [&bytes[..]], end(case));
             let size = 1 + random(7);
-            let pieces = read(wire(), &bytes.chunks(size).collect::<Vec<_>>(), end(case));
+            let pieces = read_pieces(wire(), bytes.chunks(size), end(case));
             assert_eq!(
                 pieces,
                 whole,
@@ -179,106 +267,4 @@ fn check_damaged(file: &str, wire: NewWire) {
             );
         }
     }
-}
-
-#[test]
-fn damage_stops_no_parser_and_chunks_never_matter() {
-    check_damaged(OPENAI, || Box::new(ChatParser::wire(LIMIT, Quoter::default())));
-    check_damaged(ANTHROPIC, || Box::new(MessageParser::wire(LIMIT, Quoter::default())));
-    check_damaged(CLAUDE, || Box::new(StreamJsonParser::new(LIMIT, Quoter::default())));
-}
-
-const GREETING: &str = "Hello — café 🦉.";
-
-#[test]
-fn chat_completions_are_read_however_they_arrive() {
-    let read = check(
-        OPENAI,
-        || Box::new(ChatParser::wire(LIMIT, Quoter::default())),
-        &[
-            ("ok", "ok", GREETING),
-            ("no_usage_chunk", "ok", "A"),
-            ("length", "truncated", "trunc"),
-            ("content_filter", "refused", ""),
-            ("refusal_field", "refused", ""),
-            ("cut_before_done", "cut", "half"),
-            ("error_inside_stream", "overloaded", ""),
-            ("http_429", "rate-limit", ""),
-            ("http_429_quota", "billing", ""),
-            ("http_401", "auth", ""),
-            ("http_502_html", "overloaded", ""),
-        ],
-    );
-    let usage = Usage { input: 1200, cached_read: 1000, output: 44, reasoning: 20, ..Usage::default() };
-    assert_eq!(of(&read, "ok").usage, Some(usage));
-    assert_eq!(of(&read, "length").usage, Some(usage));
-    assert_eq!(of(&read, "no_usage_chunk").usage, None);
-    let one = std::time::Duration::from_secs(1);
-    let limited = &of(&read, "http_429").outcome;
-    assert!(matches!(limited, Err(TurnError::RateLimited { retry_after, .. }) if *retry_after == Some(one)));
-}
-
-#[test]
-fn messages_are_read_however_they_arrive() {
-    let read = check(
-        ANTHROPIC,
-        || Box::new(MessageParser::wire(LIMIT, Quoter::default())),
-        &[
-            ("ok", "ok", GREETING),
-            ("max_tokens", "truncated", "trunc"),
-            ("refusal", "refused", ""),
-            ("context_window", "truncated", ""),
-            ("empty", "empty", ""),
-            ("error_in_stream", "overloaded", "half"),
-            ("cut", "cut", "half"),
-            ("http_529", "overloaded", ""),
-            ("http_429", "rate-limit", ""),
-            ("http_400_billing", "billing", ""),
-        ],
-    );
-    let usage = Usage { input: 2150, cached_read: 2000, cache_write: 30, output: 25, ..Usage::default() };
-    assert_eq!(of(&read, "ok").usage, Some(usage));
-    assert_eq!(of(&read, "cut").usage, Some(Usage { output: 1, ..usage }));
-}
-
-#[test]
-fn headless_sessions_are_read_however_they_arrive() {
-    let read = check(
-        CLAUDE,
-        || Box::new(StreamJsonParser::new(LIMIT, Quoter::default())),
-        &[
-            ("ok_text", "ok", GREETING),
-            ("ok_tool_same_message_id_twice", "ok", "Done."),
-            ("ok_structured", "ok", r#"{"winner":"B"}"#),
-            ("empty_answer_looks_like_success", "empty", ""),
-            ("billing_subtype_success", "billing", ""),
-            ("auth_retry_then_fail", "auth", ""),
-            ("rate_limited_killed_by_us", "rate-limit", ""),
-            ("prompt_too_long", "rejected", ""),
-            ("max_turns", "truncated", ""),
-            ("budget_overshoot", "truncated", ""),
-            ("refusal", "refused", ""),
-            ("interrupted_exit_zero", "cancelled", ""),
-            ("sigterm_no_result", "crashed", "partial"),
-            ("no_result_after_success_then_hang", "ok", "A"),
-            ("missing_verbose", "crashed", ""),
-            ("resume_unknown_session", "rejected", ""),
-            ("partial_messages_interrupt", "cancelled", "tick 0 tick 1 "),
-            ("permission_request", "ok", "Not done."),
-            ("garbage_and_unknown_lines", "ok", "A"),
-        ],
-    );
-    let ok = of(&read, "ok_text");
-    let cost = Usage { usd: Some(Usd::from_micros(1530)), basis: CostBasis::Reported, ..Usage::default() };
-    assert_eq!(ok.usage, Some(Usage { input: 2150, cached_read: 2000, cache_write: 30, output: 25, ..cost }));
-    let tool = of(&read, "ok_tool_same_message_id_twice");
-    assert_eq!((&tool.calls[..], tool.retracted), (&["Bash".to_owned()][..], true));
-    // Of the result's own count, not of the two lines that carry one message's.
-    let counted = tool.usage.unwrap();
-    assert_eq!((counted.input, counted.output, counted.usd), (4300, 65, Some(Usd::from_micros(3360))));
-    assert_eq!(of(&read, "max_turns").usage.unwrap().usd, Some(Usd::from_micros(5490)));
-    let crashed = &of(&read, "missing_verbose").outcome;
-    assert!(
-        matches!(crashed, Err(TurnError::Crashed { stderr, .. }) if stderr.contains("requires --verbose"))
-    );
 }
