@@ -10,11 +10,13 @@
 mod content;
 mod json;
 mod line;
+mod request;
 mod result;
 mod tools;
 
 pub(crate) use line::{
     acknowledged_line, cancelled_line, elicit_line, empty_line, error_line, progress_line, updated_line,
 };
-pub(crate) use result::{Profile, discover_line, initialize_line, result_line, server_info};
+pub(crate) use request::{Sender, cancel_line, initialize_request, initialized_line};
+pub(crate) use result::{Profile, discover_line, implementation, initialize_line, result_line};
 pub use tools::{ToolListing, ToolSource};

@@ -5,11 +5,12 @@
 //! request is served, what is in flight, and how an answer looks in each revision. It never
 //! reads, writes, sleeps or starts anything, knows no runtime, and knows no tool's meaning.
 //!
-//! [`ServerSession`] is the server's side of one pipe. [`strict`] is the layer in front of the
+//! [`ServerSession`] is the server's side of one pipe, [`ClientSession`] the client's. [`strict`] is the layer in front of the
 //! JSON parser, [`model`] the types of the newest revision, from which older ones are encoded by
 //! leaving out, and [`Schema`] checks values against JSON Schema.
 #![warn(missing_docs)]
 
+mod client;
 mod encode;
 mod escape;
 mod jsonrpc;
@@ -19,6 +20,10 @@ mod schema;
 mod session;
 pub mod strict;
 
+pub use client::{
+    CallKey, ClientEffect, ClientFault, ClientIgnored, ClientProfile, ClientSession, LogLine, OfferedTool,
+    Opening, RemoteError, ReplyPart, RequestError, ServerFacts, ToolReply, ToolsPage,
+};
 pub use encode::{ToolListing, ToolSource};
 pub use jsonrpc::{ErrorKind, RpcError};
 pub use revision::Revision;

@@ -20,6 +20,8 @@ use crate::revision::Revision;
 use crate::strict::{Limits, StrictError};
 use table::{Method, News, Table};
 
+pub(crate) use params::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION};
+
 pub use effect::{Answer, AskKey, Effect, Ignored, Inbound, InboundBody, RequestKey};
 
 /// What a server is and serves.
@@ -91,7 +93,7 @@ impl ServerSession {
     pub fn new(profile: ServerProfile) -> Self {
         let Implementation { name, version, title, .. } = profile.info.clone();
         let short = Implementation { name, version, title, ..Implementation::default() };
-        let server_info = encode::server_info(&short, Revision::V2026_07_28);
+        let server_info = encode::implementation(&short, Revision::V2026_07_28);
         Self { profile, server_info, client: None, table: Table::default() }
     }
 

@@ -8,7 +8,7 @@ use crate::revision::Revision;
 pub(super) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// Starts `{"jsonrpc":"2.0"` and lets `write` add the rest.
-fn line(capacity: usize, write: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
+pub(super) fn line(capacity: usize, write: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
     let mut out = Vec::with_capacity(capacity);
     let mut object = Object::new(&mut out);
     object.raw("jsonrpc", "\"2.0\"");

@@ -199,8 +199,8 @@ impl Writer<'_> {
     }
 }
 
-/// The `Implementation` object of a server, escaped.
-pub(crate) fn server_info(info: &Implementation, revision: Revision) -> String {
+/// An `Implementation` object, escaped.
+pub(crate) fn implementation(info: &Implementation, revision: Revision) -> String {
     let mut out = Vec::with_capacity(128);
     let mut object = Object::new(&mut out);
     object.member("name", &info.name);
@@ -232,7 +232,7 @@ pub(crate) fn initialize_line(id: &RequestId, profile: Profile<'_>, revision: Re
     let mut object = Object::new(&mut out);
     object.member("protocolVersion", revision.as_str());
     capabilities(&mut object, profile);
-    object.raw("serverInfo", &server_info(profile.info, revision));
+    object.raw("serverInfo", &implementation(profile.info, revision));
     object.optional("instructions", profile.instructions.as_ref());
     object.end();
     out.push(b'}');

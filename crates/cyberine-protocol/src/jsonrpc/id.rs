@@ -41,6 +41,12 @@ impl RequestId {
         Self { token: token.into(), value }
     }
 
+    /// An id of a client's own making: a number, which every server takes.
+    pub(crate) fn number(serial: u64) -> Self {
+        let token: Box<str> = serial.to_string().into();
+        Self { value: IdValue(token.clone()), token }
+    }
+
     /// The JSON token as it was written, safe to put into a line.
     pub(crate) fn token(&self) -> &str {
         &self.token

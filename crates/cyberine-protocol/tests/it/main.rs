@@ -1,6 +1,8 @@
 //! The machine, judged by its lines: host lines in, server lines out.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test may stop where it fails")]
 
+mod client;
+mod client_opening;
 mod emitted;
 mod hostile;
 mod model;
