@@ -15,6 +15,7 @@ pub use self::http::HttpConfig;
 pub use self::profile::Profile;
 pub(crate) use self::profile::is_scripted_model;
 use crate::child_provider::Program;
+use crate::cost::Prices;
 use crate::http_provider::Dialect;
 use crate::port::{Limits, ProviderInfo};
 
@@ -152,8 +153,26 @@ impl ProviderConfig {
         self.profile().billing()
     }
 
+    /// Gives the provider `prices`, where it has none of its own and its kind is priced by the token.
+    pub fn set_prices(&mut self, prices: Prices) {
+        let place = match self {
+            Self::Openai(config)
+            | Self::OpenaiResponses(config)
+            | Self::Anthropic(config)
+            | Self::Gemini(config)
+            | Self::Ollama(config) => &mut config.prices,
+            Self::CodexCli(config) => &mut config.prices,
+            Self::Acp(config) => &mut config.prices,
+            Self::Aider(config) => &mut config.prices,
+            // The first reports its costs; what a program or a tool reads and writes is not known.
+            Self::ClaudeCli(_) | Self::Command(_) | Self::Mcp(_) => return,
+        };
+        place.get_or_insert(prices);
+    }
+
     /// The limits of a turn with the configured ones in their places.
-    pub(crate) fn limits(&self, turn: Limits) -> Limits {
+    #[must_use]
+    pub fn limits(&self, turn: Limits) -> Limits {
         self.profile().limits(turn)
     }
 }

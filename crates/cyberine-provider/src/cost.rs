@@ -1,7 +1,11 @@
 //! What a turn costs, from what the provider says and what the configuration says.
 
+mod table;
+
 use cyberine_types::{Billing, CostBasis, Usage, Usd};
 use serde::{Deserialize, Serialize};
+
+pub use table::{BUILT_IN_PRICES, PriceEntry, PriceTable};
 
 /// Prices in United States dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,22 +21,78 @@ pub struct Prices {
     /// Tokens written to a cache; unset means the price of input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write_usd_per_mtok: Option<Usd>,
+    /// What a turn costs that reads very much.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub long: Option<LongPrices>,
+}
+
+/// What a turn costs, all of it, that reads more than so many tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LongPrices {
+    /// The most tokens that cost the usual prices.
+    pub above_tokens: u64,
+    /// Tokens read by the model; unset means that nobody knows what such a turn costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_usd_per_mtok: Option<Usd>,
+    /// Tokens written by the model; unset means the usual price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_usd_per_mtok: Option<Usd>,
+    /// Tokens read from a cache; unset means the price of input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_read_usd_per_mtok: Option<Usd>,
+    /// Tokens written to a cache; unset means the price of input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write_usd_per_mtok: Option<Usd>,
 }
 
 impl Prices {
-    /// The price of `usage`, rounded up to a whole micro-dollar.
+    /// The price of `usage`, rounded up to a whole micro-dollar; `None` where it reads more than
+    /// these prices are known for.
     #[must_use]
-    pub fn of(&self, usage: &Usage) -> Usd {
+    pub fn of(&self, usage: &Usage) -> Option<Usd> {
+        let long = self.long.filter(|long| usage.input > long.above_tokens);
+        let (input, output, read, write) = match long {
+            None => (
+                self.input_usd_per_mtok,
+                self.output_usd_per_mtok,
+                self.cached_read_usd_per_mtok,
+                self.cache_write_usd_per_mtok,
+            ),
+            Some(long) => (
+                long.input_usd_per_mtok?,
+                long.output_usd_per_mtok.unwrap_or(self.output_usd_per_mtok),
+                long.cached_read_usd_per_mtok,
+                long.cache_write_usd_per_mtok,
+            ),
+        };
         let plain = usage.input.saturating_sub(usage.cached_read).saturating_sub(usage.cache_write);
         let parts = [
-            (plain, self.input_usd_per_mtok),
-            (usage.cached_read, self.cached_read_usd_per_mtok.unwrap_or(self.input_usd_per_mtok)),
-            (usage.cache_write, self.cache_write_usd_per_mtok.unwrap_or(self.input_usd_per_mtok)),
-            (usage.output, self.output_usd_per_mtok),
+            (plain, input),
+            (usage.cached_read, read.unwrap_or(input)),
+            (usage.cache_write, write.unwrap_or(input)),
+            (usage.output, output),
         ];
         let total: u128 =
             parts.iter().map(|(tokens, price)| u128::from(*tokens) * u128::from(price.micros())).sum();
-        Usd::from_micros(u64::try_from(total.div_ceil(1_000_000)).unwrap_or(u64::MAX))
+        Some(Usd::from_micros(u64::try_from(total.div_ceil(1_000_000)).unwrap_or(u64::MAX)))
+    }
+
+    /// Every price there is, by its key.
+    #[must_use]
+    pub fn all(&self) -> Vec<(&'static str, Usd)> {
+        let long = self.long.as_ref();
+        let all = [
+            ("input_usd_per_mtok", Some(self.input_usd_per_mtok)),
+            ("output_usd_per_mtok", Some(self.output_usd_per_mtok)),
+            ("cached_read_usd_per_mtok", self.cached_read_usd_per_mtok),
+            ("cache_write_usd_per_mtok", self.cache_write_usd_per_mtok),
+            ("long.input_usd_per_mtok", long.and_then(|long| long.input_usd_per_mtok)),
+            ("long.output_usd_per_mtok", long.and_then(|long| long.output_usd_per_mtok)),
+            ("long.cached_read_usd_per_mtok", long.and_then(|long| long.cached_read_usd_per_mtok)),
+            ("long.cache_write_usd_per_mtok", long.and_then(|long| long.cache_write_usd_per_mtok)),
+        ];
+        all.into_iter().filter_map(|(key, price)| Some((key, price?))).collect()
     }
 }
 
@@ -68,9 +128,9 @@ impl Tariff {
             _ if counted.scripted && self.trusts_script => (Some(Usd::ZERO), CostBasis::Scripted),
             Billing::Scripted => (Some(Usd::ZERO), CostBasis::Scripted),
             Billing::Free | Billing::Subscription if !counted.keyed => (Some(Usd::ZERO), CostBasis::Included),
-            _ => match (counted.reported, self.prices) {
+            _ => match (counted.reported, self.prices.and_then(|prices| prices.of(&counted.tokens))) {
                 (Some(usd), _) => (Some(usd), CostBasis::Reported),
-                (None, Some(prices)) => (Some(prices.of(&counted.tokens)), CostBasis::Computed),
+                (None, Some(usd)) => (Some(usd), CostBasis::Computed),
                 (None, None) => (None, CostBasis::Unknown),
             },
         };
@@ -87,6 +147,7 @@ mod tests {
         output_usd_per_mtok: Usd::from_micros(15_000_000),
         cached_read_usd_per_mtok: Some(Usd::from_micros(300_000)),
         cache_write_usd_per_mtok: None,
+        long: None,
     };
 
     fn tokens() -> Usage {
@@ -144,6 +205,24 @@ mod tests {
     fn a_fraction_of_a_micro_dollar_is_rounded_up() {
         let one = Usage { output: 1, ..Usage::default() };
         let cheap = Prices { output_usd_per_mtok: Usd::from_micros(150_000), ..PRICES };
-        assert_eq!(cheap.of(&one), Usd::from_micros(1));
+        assert_eq!(cheap.of(&one), Some(Usd::from_micros(1)));
+    }
+
+    #[test]
+    fn a_turn_that_reads_very_much_has_prices_of_its_own_or_no_known_cost() {
+        let dollars = |dollars: f64| Some(Usd::from_dollars(dollars));
+        let long = LongPrices {
+            above_tokens: 1000,
+            input_usd_per_mtok: dollars(6.0),
+            output_usd_per_mtok: None,
+            cached_read_usd_per_mtok: None,
+            cache_write_usd_per_mtok: None,
+        };
+        let prices = Prices { long: Some(long), ..PRICES };
+        let of = |prices: Prices, input| prices.of(&Usage { input, output: 1, ..Usage::default() });
+        assert_eq!(of(prices, 1000), Some(Usd::from_micros(3_015)));
+        assert_eq!(of(prices, 1001), Some(Usd::from_micros(6_021)));
+        let unknown = Prices { long: Some(LongPrices { input_usd_per_mtok: None, ..long }), ..PRICES };
+        assert_eq!((of(unknown, 1000), of(unknown, 1001)), (of(prices, 1000), None));
     }
 }
