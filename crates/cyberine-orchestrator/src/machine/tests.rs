@@ -1,11 +1,12 @@
 use super::*;
 use crate::config::JudgeKind;
-use crate::llm_judge::Standing;
+use crate::judge::Standing;
 use cyberine_run_store::{CandidateError, Choice};
 
 mod any_course;
 mod gated;
 mod guided;
+mod sampled;
 
 fn contestant(name: &str) -> Contestant {
     Contestant {
@@ -27,6 +28,9 @@ fn setup(names: &[&str]) -> Setup {
         first: None,
         max_parallel: 16,
         judge_always: false,
+        equivalence: false,
+        rubric: None,
+        extract: None,
         seed: 1,
         gate: None,
         steered: Vec::new(),

@@ -8,6 +8,7 @@ mod fake;
 mod faults;
 mod judging;
 mod post;
+mod sampling;
 mod steering;
 mod supervisor;
 mod telling;
