@@ -135,6 +135,25 @@ impl ProviderConfig {
         key.chain(profile.env.iter().map(|variable| ("env", variable.as_str()))).collect()
     }
 
+    /// The same provider with another model; `None` where the configuration does not choose the
+    /// model, as of a program that it only starts.
+    #[must_use]
+    pub fn with_model(&self, model: &str) -> Option<Self> {
+        let mut other = self.clone();
+        match &mut other {
+            Self::Openai(config)
+            | Self::OpenaiResponses(config)
+            | Self::Anthropic(config)
+            | Self::Gemini(config)
+            | Self::Ollama(config) => model.clone_into(&mut config.model),
+            Self::ClaudeCli(config) => config.model = Some(model.to_owned()),
+            Self::CodexCli(config) => config.model = Some(model.to_owned()),
+            Self::Aider(config) => config.model = Some(model.to_owned()),
+            Self::Acp(_) | Self::Command(_) | Self::Mcp(_) => return None,
+        }
+        Some(other)
+    }
+
     /// What the provider is, for records and for people.
     #[must_use]
     pub fn info(&self, name: &str) -> ProviderInfo {
