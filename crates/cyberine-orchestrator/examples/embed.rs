@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use cyberine_bus::{Channel, NoBus, Sender};
 use cyberine_orchestrator::{
-    DispatchRequest, Engine, InProcessLauncher, NoProcesses, NoTicks, OrchestrateConfig, Plan, Supervisor,
-    Team, plan,
+    DispatchRequest, Engine, InProcessLauncher, NoProcesses, NoTicks, NoTrials, OrchestrateConfig, Plan,
+    Supervisor, Team, plan,
 };
 use cyberine_process::ChildEnvironment;
 use cyberine_provider::{ProviderConfig, build};
@@ -45,6 +45,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let engine = Engine {
         store: Arc::clone(&store),
         reaper: reaper.clone(),
+        trials: Arc::new(NoTrials),
         ticks: Arc::new(NoTicks),
         bus: Arc::new(NoBus),
         sender: Sender::new(&Principal::local("u"), Channel::Run, InstanceId::random()),

@@ -1,6 +1,7 @@
 //! The `[orchestrate]` section of the configuration.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use cyberine_provider::Limits;
@@ -9,6 +10,7 @@ use cyberine_types::is_blank;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::plan::Gate;
+use crate::trial::JudgeCommand;
 
 /// The longest an approval can be waited for, in seconds: 30 days.
 const MAX_APPROVAL_SECONDS: u64 = 30 * 24 * 60 * 60;
@@ -40,8 +42,17 @@ pub struct OrchestrateConfig {
     pub first: Option<usize>,
     /// How many candidates are asked at once.
     pub max_parallel: usize,
-    /// Whether `llm-judge` decides (and is paid for) also where `consensus` has found a majority.
+    /// Whether the later judges decide (and are paid for) also where there is a winner already.
     pub judge_always: bool,
+    /// Whether `consensus` has a model compare the answers that are not equal word for word.
+    pub equivalence: bool,
+    /// A file with the criteria that take the place of the usual ones, at most 16 KiB; relative
+    /// to the file that names it.
+    pub rubric: Option<PathBuf>,
+    /// The same criteria as text, in place of a file.
+    pub rubric_text: Option<String>,
+    /// What the judge `command` runs.
+    pub judge_command: Option<JudgeCommand>,
     /// The longest silence of a provider, in seconds; a provider's own `idle_seconds` goes before.
     pub idle_seconds: u64,
     /// The longest turn of a provider, in seconds; a provider's own `wall_seconds` goes before.
@@ -100,6 +111,10 @@ impl Default for OrchestrateConfig {
             first: None,
             max_parallel: 16,
             judge_always: false,
+            equivalence: false,
+            rubric: None,
+            rubric_text: None,
+            judge_command: None,
             idle_seconds: Limits::default().idle.as_secs(),
             wall_seconds: Limits::default().wall.as_secs(),
             approval: Approval::Never,
@@ -112,7 +127,9 @@ impl Default for OrchestrateConfig {
 
 fn first<'de, D: Deserializer<'de>>(input: D) -> Result<Option<usize>, D::Error> {
     match usize::deserialize(input)? {
-        0 => Err(serde::de::Error::custom("`first` is 0: at least one answer is needed; leave it out to wait for all")),
+        0 => Err(serde::de::Error::custom(
+            "`first` is 0: at least one answer is needed; leave it out to wait for all",
+        )),
         count => Ok(Some(count)),
     }
 }
@@ -140,7 +157,9 @@ fn samples<'de, D: Deserializer<'de>>(input: D) -> Result<usize, D::Error> {
 fn named<'de, D: Deserializer<'de>>(input: D) -> Result<Option<String>, D::Error> {
     let name = String::deserialize(input)?;
     if is_blank(&name) || name.chars().any(char::is_control) {
-        return Err(serde::de::Error::custom("`fallback_model` is no name of a model; leave it out to have none"));
+        return Err(serde::de::Error::custom(
+            "`fallback_model` is no name of a model; leave it out to have none",
+        ));
     }
     Ok(Some(name))
 }
@@ -169,10 +188,14 @@ pub enum Approval {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum JudgeKind {
-    /// More than half say the same. Calls no model.
+    /// More than half say the same. Calls a model only where `equivalence` is on.
     Consensus,
     /// A model compares the answers, in both orders.
     LlmJudge,
+    /// Models attack each answer; what survives is ranked.
+    Adversarial,
+    /// A program is run on each answer.
+    Command,
 }
 
 impl JudgeKind {
@@ -182,6 +205,8 @@ impl JudgeKind {
         match self {
             Self::Consensus => crate::consensus::CONSENSUS,
             Self::LlmJudge => crate::llm_judge::LLM_JUDGE,
+            Self::Adversarial => crate::adversarial::ADVERSARIAL,
+            Self::Command => crate::trial::COMMAND,
         }
     }
 }
@@ -240,7 +265,10 @@ mod tests {
             (role("samples", "0"), "`samples` is 0, and not from 1 to 8"),
             (role("samples", "9"), "`samples` is 9"),
             (role("persona", r#"" ""#), "`persona` says nothing"),
-            (role("persona", &format!("\"{}\"", "x".repeat(8_193))), "`persona` has 8193 bytes; it may have 8192"),
+            (
+                role("persona", &format!("\"{}\"", "x".repeat(8_193))),
+                "`persona` has 8193 bytes; it may have 8192",
+            ),
             (role("fallback_model", r#""""#), "no name of a model"),
             (role("sample", "2"), "unknown field `sample`"),
         ] {
@@ -251,7 +279,7 @@ mod tests {
 
     #[test]
     fn a_judge_has_one_name_everywhere() {
-        for kind in [JudgeKind::Consensus, JudgeKind::LlmJudge] {
+        for kind in [JudgeKind::Consensus, JudgeKind::LlmJudge, JudgeKind::Adversarial, JudgeKind::Command] {
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
         }
     }

@@ -1,6 +1,7 @@
 //! The consensus judge: no model, only equality of what answers say.
 
 mod decimal;
+pub(crate) mod equivalence;
 mod key;
 
 use std::collections::BTreeMap;
@@ -32,31 +33,44 @@ pub const CONSENSUS: &str = "consensus";
 /// their characters, then of the candidates' ids: nothing depends on the order of `answers`.
 #[must_use]
 pub fn consensus(answers: &[Answer<'_>]) -> Verdict {
-    let clusters = clusters(answers);
-    let votes = votes(&clusters);
-    let largest = clusters.first().filter(|members| members.len() >= 2 && members.len() * 2 > answers.len());
-    let (outcome, winner, rationale) = match largest {
+    tally(&clusters(answers), answers.len())
+}
+
+/// The verdict on `count` answers in clusters, the largest first.
+fn tally(clusters: &[Vec<Answer<'_>>], count: usize) -> Verdict {
+    let (outcome, winner, rationale) = match majority(clusters, count) {
         Some(members) => (
             VerdictOutcome::Majority,
             members.first().map(|answer| answer.candidate.to_owned()),
             format!(
-                "{} of {} candidates that answered say the same: “{}”",
+                "{} of {count} candidates that answered say the same: “{}”",
                 members.len(),
-                answers.len(),
-                preview(members[0].text, 200)
+                members.first().map(|answer| preview(answer.text, 200)).unwrap_or_default()
             ),
         ),
         None => (
             VerdictOutcome::Tie,
             None,
             format!(
-                "no answer is shared by more than half of the {} candidates that answered; there are {} different answers",
-                answers.len(),
+                "no answer is shared by more than half of the {count} candidates that answered; there are {} different answers",
                 clusters.len()
             ),
         ),
     };
-    Verdict { kind: CONSENSUS.to_owned(), outcome, winner, rationale, votes, usage: Usage::default() }
+    Verdict {
+        kind: CONSENSUS.to_owned(),
+        outcome,
+        winner,
+        rationale,
+        votes: votes(clusters),
+        attacks: Vec::new(),
+        usage: Usage::default(),
+    }
+}
+
+/// The largest cluster, where it is more than half of `count` and more than one.
+fn majority<'c, 'a>(clusters: &'c [Vec<Answer<'a>>], count: usize) -> Option<&'c Vec<Answer<'a>>> {
+    clusters.first().filter(|members| members.len() >= 2 && members.len() * 2 > count)
 }
 
 /// Answers that say the same, the largest cluster first, each with its best member first.
@@ -66,11 +80,22 @@ fn clusters<'a>(answers: &[Answer<'a>]) -> Vec<Vec<Answer<'a>>> {
         by_key.entry(key::key(answer.text)).or_default().push(*answer);
     }
     let mut clusters: Vec<_> = by_key.into_values().collect();
-    for members in &mut clusters {
+    sort(&mut clusters);
+    clusters
+}
+
+fn sort(clusters: &mut [Vec<Answer<'_>>]) {
+    for members in clusters.iter_mut() {
         members.sort_by_key(|answer| rank(*answer));
     }
-    clusters.sort_by_key(|members| (std::cmp::Reverse(members.len()), rank(members[0])));
-    clusters
+    clusters.sort_by(|one, other| {
+        let order = |members: &[Answer<'_>]| std::cmp::Reverse(members.len());
+        let best = |members: &[Answer<'_>]| members.first().map(|answer| answer.text.trim().chars().count());
+        let id = |members: &[Answer<'_>]| {
+            members.first().map(|answer| (answer.text.trim().to_owned(), answer.candidate.to_owned()))
+        };
+        (order(one), best(one), id(one)).cmp(&(order(other), best(other), id(other)))
+    });
 }
 
 fn rank(answer: Answer<'_>) -> (usize, &str, &str) {

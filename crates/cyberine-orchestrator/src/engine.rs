@@ -18,6 +18,7 @@ use crate::plan::Plan;
 use crate::reaper::Reaper;
 use crate::team::Team;
 use crate::ticks::TickSink;
+use crate::trial::Trials;
 use shell::Shell;
 
 /// Carries runs out. It holds ports only.
@@ -27,6 +28,8 @@ pub struct Engine {
     pub store: Arc<dyn RunStore>,
     /// Kills what a run leaves behind.
     pub reaper: Arc<dyn Reaper>,
+    /// Tries answers for the judge `command`.
+    pub trials: Arc<dyn Trials>,
     /// Where fast news goes.
     pub ticks: Arc<dyn TickSink>,
     /// Where guidance for the run comes in, and news of it goes out.

@@ -93,7 +93,9 @@ impl Juror {
             Standing::Outside => String::new(),
             Standing::SameFamily(candidate) => {
                 let family = self.family.as_deref().unwrap_or("unknown");
-                format!("The model of the {role} `{name}` is of the same family ({family}) as that of `{candidate}`. ")
+                format!(
+                    "The model of the {role} `{name}` is of the same family ({family}) as that of `{candidate}`. "
+                )
             }
             Standing::SameModel(candidate) => {
                 format!("The {role} `{name}` uses the same model as `{candidate}`. ")

@@ -20,12 +20,14 @@
 //! ```
 #![warn(missing_docs)]
 
+mod adversarial;
 mod config;
 mod consensus;
 mod control;
 mod effect;
 mod engine;
 mod in_process;
+mod judge;
 mod label;
 mod llm_judge;
 mod machine;
@@ -37,8 +39,10 @@ mod supervisor;
 mod team;
 mod text;
 mod ticks;
+mod trial;
 mod turn;
 
+pub use adversarial::ADVERSARIAL;
 pub use config::{Approval, JudgeKind, OrchestrateConfig, RoleConfig};
 pub use consensus::{Answer, CONSENSUS, consensus};
 pub use control::{Control, ControlSource, NoControls};
@@ -47,7 +51,7 @@ pub use engine::{Engine, EngineError};
 pub use in_process::InProcessLauncher;
 pub use label::{SCRIPTED_LABEL, is_scripted, labelled};
 pub use llm_judge::LLM_JUDGE;
-pub use plan::{Gate, Plan, PlanError, Planned, STEP_ID, STEP_NAME, WORKFLOW, plan};
+pub use plan::{Gate, MAX_RUBRIC, Plan, PlanError, Planned, STEP_ID, STEP_NAME, WORKFLOW, plan};
 pub use reaper::{NoProcesses, Reaper};
 pub use supervisor::{
     DispatchError, DispatchRequest, Dispatched, LaunchError, Launched, Launcher, MAX_PROMPT, Supervisor,
@@ -55,3 +59,4 @@ pub use supervisor::{
 };
 pub use team::{Team, Unavailable};
 pub use ticks::{NoTicks, TickSink};
+pub use trial::{COMMAND, Extract, JudgeCommand, NoTrials, Trial, TrialError, TrialReport, Trials};

@@ -1,188 +1,99 @@
 //! The model as a judge: both orders must agree, or there is no winner.
 
-mod prompt;
 mod reply;
 
-use cyberine_provider::Message;
 use cyberine_run_store::{Verdict, VerdictOutcome, Vote};
 use cyberine_types::Usage;
-use serde_json::Value;
 
+use crate::judge::{
+    Bench, Contender, Form, Heard, Judge, Juror, Next, Question, RATIONALE_CHARS, Ruling, appeal,
+};
 use crate::shuffle;
 use crate::text::{capped, preview};
 use reply::Reply;
+pub(crate) use reply::schema;
 
 /// The name of this judge.
 pub const LLM_JUDGE: &str = "llm-judge";
-
-/// The longest rationale of a verdict, in characters.
-const RATIONALE_CHARS: usize = 4_000;
-
-/// A candidate that answered, as the judge will be shown it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Contender {
-    /// The candidate's id. Judges never see it.
-    pub(crate) id: String,
-    /// What it said. Not empty.
-    pub(crate) text: String,
-}
-
-/// A provider that may judge.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Juror {
-    /// The provider's name.
-    pub(crate) provider: String,
-    /// What it has to do with the candidates.
-    pub(crate) standing: Standing,
-}
-
-/// What a juror has to do with the candidates: models favour what they have written themselves.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// Nothing that is known.
-    Outside,
-    /// It uses the same model as the candidate of this name.
-    SameModel(String),
-    /// It is a candidate itself.
-    Candidate,
-}
-
-/// A word that was sent while the run ran.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Guidance {
-    /// Who claims to have sent it.
-    pub(crate) from: String,
-    pub(crate) text: String,
-}
-
-/// One question to one juror.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Question {
-    /// The provider to ask.
-    pub(crate) provider: String,
-    /// The candidates' texts in the order to show.
-    pub(crate) texts: Vec<String>,
-    /// What was sent to guide the run, oldest first.
-    pub(crate) guidance: Vec<Guidance>,
-    /// The reply that was not accepted and why, where this is the second try.
-    pub(crate) repair: Option<(String, String)>,
-}
-
-impl Question {
-    /// The conversation to send. `draw` gives random tokens; one that occurs in no text is used.
-    pub(crate) fn messages(&self, task: &str, draw: impl FnMut() -> String) -> Vec<Message> {
-        let texts: Vec<&str> = self.texts.iter().map(String::as_str).collect();
-        let words = self.guidance.iter().flat_map(|word| [word.from.as_str(), word.text.as_str()]);
-        let all: Vec<&str> = texts.iter().copied().chain([task]).chain(words).collect();
-        let token = prompt::fence(draw, &all);
-        let messages = prompt::messages(task, &self.guidance, &texts, &token);
-        match &self.repair {
-            Some((reply, problem)) => prompt::with_repair(messages, reply, problem),
-            None => messages,
-        }
-    }
-
-    /// The JSON Schema the reply must satisfy.
-    pub(crate) fn schema(&self) -> Value {
-        reply::schema(self.texts.len())
-    }
-}
-
-/// What judging needs next.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Next {
-    Ask(Question),
-    Decided(Verdict),
-}
 
 /// Judging in progress: pure, driven by the replies it is given.
 ///
 /// A juror is shown the candidates in an order drawn from the seed, then in its reverse. It has
 /// a winner only where both replies name the same candidate. Where that candidate stood at the
 /// same place both times (the middle of an odd number), a third showing puts it first, so that
-/// no preference for a place can decide. A reply that does not hold is asked for once more; then
-/// the next juror starts afresh; after the last the verdict is `unjudged`.
+/// no preference for a place can decide. After the first showing, lines that speak to the judge
+/// are left out of all texts, so that no such word can decide either. A reply that does not hold
+/// is asked for once more; then the next juror starts afresh; after the last the verdict is
+/// `unjudged`.
 #[derive(Debug)]
 pub(crate) struct LlmJudge {
     contenders: Vec<Contender>,
-    jurors: Vec<Juror>,
+    /// The texts without words to the judge, where there are such.
+    without_appeals: Vec<Option<String>>,
+    bench: Bench,
     first_order: Vec<usize>,
-    at: usize,
     replies: Vec<(Vec<usize>, Reply)>,
-    repair: Option<(String, String)>,
     votes: Vec<Vote>,
-    failures: Vec<String>,
-    usage: Usage,
+}
+
+impl Judge for LlmJudge {
+    fn name(&self) -> &'static str {
+        LLM_JUDGE
+    }
+
+    fn next(&self) -> Next {
+        let Some(juror) = self.bench.juror() else {
+            return Ruling::on_all(self.unjudged());
+        };
+        match self.order() {
+            Some(order) => {
+                let texts = order.iter().map(|at| self.shown(*at).to_owned()).collect();
+                Next::Ask(Question::new(&juror.provider, Form::Rank, texts, self.bench.repair()))
+            }
+            None => Ruling::on_all(self.verdict(juror)),
+        }
+    }
+
+    fn replied(&mut self, reply: Result<String, String>, usage: &Usage) {
+        let (Some(juror), Some(order)) = (self.bench.juror().cloned(), self.order()) else {
+            return;
+        };
+        match self.bench.hear(reply, usage, |text| reply::parse(text, order.len())) {
+            Heard::Reply(reply) => {
+                self.record(&juror, &order, &reply);
+                self.replies.push((order, reply));
+            }
+            Heard::Again => {}
+            Heard::Out => self.replies.clear(),
+        }
+    }
+
+    fn asked(&self) -> Option<&str> {
+        self.bench.juror().map(|juror| juror.provider.as_str())
+    }
+
+    fn usage(&self) -> Usage {
+        self.bench.usage()
+    }
 }
 
 impl LlmJudge {
     pub(crate) fn new(contenders: Vec<Contender>, jurors: Vec<Juror>, seed: u64) -> Self {
         let first_order = shuffle::order(contenders.len(), seed);
-        Self {
-            contenders,
-            jurors,
-            first_order,
-            at: 0,
-            replies: Vec::new(),
-            repair: None,
-            votes: Vec::new(),
-            failures: Vec::new(),
-            usage: Usage::default(),
-        }
+        let without_appeals = contenders.iter().map(|one| appeal::without(&one.text)).collect();
+        let (bench, replies, votes) = (Bench::new(jurors), Vec::new(), Vec::new());
+        Self { contenders, without_appeals, bench, first_order, replies, votes }
     }
 
-    /// What to do now. Guidance is the run's: whoever asks adds it.
-    pub(crate) fn next(&self) -> Next {
-        let Some(juror) = self.jurors.get(self.at) else {
-            return Next::Decided(self.unjudged());
-        };
-        match self.order() {
-            Some(order) => Next::Ask(Question {
-                provider: juror.provider.clone(),
-                texts: order.iter().map(|at| self.contenders[*at].text.clone()).collect(),
-                guidance: Vec::new(),
-                repair: self.repair.clone(),
-            }),
-            None => Next::Decided(self.verdict(juror)),
-        }
+    /// The candidates that the replies so far have named, in the order of the showings; `None` for
+    /// a tie.
+    pub(crate) fn named(&self) -> Vec<Option<usize>> {
+        self.replies.iter().map(winner).collect()
     }
 
-    /// Takes the reply to the last question: its text, or how the turn failed.
-    pub(crate) fn replied(&mut self, reply: Result<String, String>, usage: &Usage) {
-        self.usage = self.usage.plus(usage);
-        let (Some(juror), Some(order)) = (self.jurors.get(self.at).cloned(), self.order()) else {
-            return;
-        };
-        let text = match reply {
-            Ok(text) => text,
-            Err(message) => return self.next_juror(&juror, &message),
-        };
-        match reply::parse(&text, order.len()) {
-            Ok(reply) => {
-                self.repair = None;
-                self.record(&juror, &order, &reply);
-                self.replies.push((order, reply));
-            }
-            Err(problem) if self.repair.is_none() => self.repair = Some((text, problem.to_string())),
-            Err(problem) => self.next_juror(&juror, &format!("its reply did not hold twice: {problem}")),
-        }
-    }
-
-    /// The provider that is asked, as long as one is.
-    pub(crate) fn asked(&self) -> Option<&str> {
-        self.jurors.get(self.at).map(|juror| juror.provider.as_str())
-    }
-
-    /// What the judging has cost so far.
-    pub(crate) const fn usage(&self) -> &Usage {
-        &self.usage
-    }
-
-    fn next_juror(&mut self, juror: &Juror, why: &str) {
-        self.failures.push(format!("`{}`: {}", juror.provider, preview(why, 400)));
-        self.at += 1;
-        self.replies.clear();
-        self.repair = None;
+    fn shown(&self, at: usize) -> &str {
+        let cut = self.without_appeals[at].as_deref().filter(|_| !self.replies.is_empty());
+        cut.unwrap_or(&self.contenders[at].text)
     }
 
     /// The order to show next; `None` where the replies suffice.
@@ -221,7 +132,7 @@ impl LlmJudge {
     }
 
     fn verdict(&self, juror: &Juror) -> Verdict {
-        let named: Vec<Option<usize>> = self.replies.iter().map(winner).collect();
+        let named = self.named();
         let agreed =
             named.first().copied().flatten().filter(|first| named.iter().all(|one| *one == Some(*first)));
         let because = self.replies.first().map_or("", |(_, reply)| reply.rationale.as_str());
@@ -240,7 +151,15 @@ impl LlmJudge {
             ),
             None => (
                 VerdictOutcome::Tie,
-                format!("`{}` does not prefer the same candidate when the order changes", juror.provider),
+                format!(
+                    "`{}` does not prefer the same candidate when the order changes{}",
+                    juror.provider,
+                    if self.without_appeals.iter().any(Option::is_some) {
+                        " and words to the judge are left out"
+                    } else {
+                        ""
+                    }
+                ),
             ),
         };
         self.build(
@@ -251,27 +170,22 @@ impl LlmJudge {
     }
 
     fn caveats(&self, juror: &Juror) -> String {
-        let mut caveats = String::new();
-        match &juror.standing {
-            Standing::Outside => {}
-            Standing::SameModel(candidate) => {
-                caveats = format!("The judge `{}` uses the same model as `{candidate}`. ", juror.provider);
-            }
-            Standing::Candidate => {
-                caveats = format!("The judge `{}` is itself a candidate. ", juror.provider);
-            }
-        }
-        if !self.failures.is_empty() {
-            caveats.push_str(&format!("Judges that failed before: {}. ", self.failures.join("; ")));
-        }
-        caveats
+        let speaking = self.contenders.iter().zip(&self.without_appeals).filter(|(_, cut)| cut.is_some());
+        let speaking: Vec<String> = speaking.map(|(one, _)| format!("`{}`", one.id)).collect();
+        let appeals = if speaking.is_empty() {
+            String::new()
+        } else {
+            format!("Words to the judge in {} were shown once and then left out. ", speaking.join(", "))
+        };
+        format!("{}{appeals}{}", juror.caveat("judge"), self.bench.failed_before())
     }
 
     fn unjudged(&self) -> Verdict {
-        let reason = if self.failures.is_empty() {
+        let failures = self.bench.failures();
+        let reason = if failures.is_empty() {
             "no provider is left that could judge".to_owned()
         } else {
-            format!("no judge gave a verdict that holds: {}", self.failures.join("; "))
+            format!("no judge gave a verdict that holds: {}", failures.join("; "))
         };
         self.build(VerdictOutcome::Unjudged, None, &reason)
     }
@@ -283,7 +197,8 @@ impl LlmJudge {
             winner,
             rationale: capped(rationale, RATIONALE_CHARS),
             votes: self.votes.clone(),
-            usage: self.usage,
+            attacks: Vec::new(),
+            usage: self.bench.usage(),
         }
     }
 }

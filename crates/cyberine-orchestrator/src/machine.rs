@@ -12,8 +12,8 @@ use cyberine_run_store::{RunEvent, RunState, VerdictOutcome};
 use cyberine_types::{Billing, MessageId, Usage};
 
 use crate::consensus::Answer;
+use crate::judge::{Guidance, Judge};
 use crate::label::labelled;
-use crate::llm_judge::{Guidance, LlmJudge};
 use crate::plan::{Gate, STEP_ID, STEP_NAME};
 use crate::text::preview;
 pub(crate) use signals::{Action, Closing, Contestant, Decision, Effects, Input, Settlement, Setup};
@@ -46,13 +46,13 @@ enum Phase {
     },
     Judging {
         next_judge: usize,
-        model: Option<Box<LlmJudge>>,
+        judge: Option<Box<dyn Judge>>,
     },
     /// Turns are dying; the settlement follows the last of them. `judge` is set as long as a
     /// judge's turn is among them.
     Ending {
         settlement: Settlement,
-        judge: Option<Box<LlmJudge>>,
+        judge: Option<Box<dyn Judge>>,
     },
     Over,
 }
@@ -65,6 +65,8 @@ pub(crate) struct Machine {
     /// There are as many answers as suffice.
     enough: bool,
     verdicts: Vec<(VerdictOutcome, Option<String>)>,
+    /// The candidates that are left to choose among, where a judge has ruled some out.
+    left: Option<Vec<String>>,
     /// The first approval of the run or its step, as long as nobody has rejected it.
     approval: Option<Decision>,
     /// What the judges are shown beside the answers.
@@ -86,6 +88,7 @@ impl Machine {
             phase: Phase::Asking,
             enough: false,
             verdicts: Vec::new(),
+            left: None,
             approval: None,
             guidance,
             steered,
@@ -113,6 +116,7 @@ impl Machine {
             Input::JudgeReplied { reply, usage, duration_ms } => {
                 self.judge_replied(reply, usage, duration_ms, &mut effects);
             }
+            Input::Tried(outcome) => self.tried(outcome, &mut effects),
             Input::CancelRequested { by, reason } => self.cancelled(&by, reason.as_deref(), &mut effects),
             Input::Decided(decision) => self.decided(decision, &mut effects),
             Input::Closed(decision) => self.closed(&decision, &mut effects),
@@ -185,7 +189,14 @@ impl Machine {
         }
         self.stands[candidate] = Stand::Failed(code);
         let code = code.to_owned();
-        effects.append.push(RunEvent::CandidateFailed { step, candidate: id, code, message, usage, duration_ms });
+        effects.append.push(RunEvent::CandidateFailed {
+            step,
+            candidate: id,
+            code,
+            message,
+            usage,
+            duration_ms,
+        });
         self.advance(effects);
     }
 
@@ -280,7 +291,7 @@ impl Machine {
     /// Kills what runs, and settles as cancelled once all of it is over.
     fn end(&mut self, detail: String, effects: &mut Effects) {
         let judge = match &mut self.phase {
-            Phase::Judging { model, .. } => model.take(),
+            Phase::Judging { judge, .. } => judge.take(),
             Phase::Asking | Phase::Waiting { .. } | Phase::Ending { .. } | Phase::Over => None,
         };
         effects.actions.push(Action::KillTurns);

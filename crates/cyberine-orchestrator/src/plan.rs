@@ -8,6 +8,7 @@ use cyberine_types::Billing;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{JudgeKind, OrchestrateConfig, RoleConfig};
+use crate::trial::JudgeCommand;
 
 /// The id of an orchestration's one step.
 pub const STEP_ID: &str = "dispatch";
@@ -36,8 +37,17 @@ pub struct Plan {
     pub first: Option<usize>,
     /// How many candidates are asked at once; at least one.
     pub max_parallel: usize,
-    /// Whether `llm-judge` decides also where there is a majority.
+    /// Whether the later judges decide also where there is a winner.
     pub judge_always: bool,
+    /// Whether a model compares answers that are not equal word for word.
+    #[serde(default)]
+    pub equivalence: bool,
+    /// The criteria of the judges, in place of the usual ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rubric: Option<String>,
+    /// What the judge `command` runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge_command: Option<JudgeCommand>,
     /// Bounds on every turn; a provider's own configuration goes before them.
     pub limits: Limits,
     /// Draws the order in which a judge is shown the candidates.
@@ -97,6 +107,12 @@ impl Planned {
         self.sample_of.as_deref().unwrap_or(&self.name)
     }
 
+    /// How to build its fallback model.
+    #[must_use]
+    pub fn fallback(&self) -> Option<ProviderConfig> {
+        self.provider.with_model(self.fallback_model.as_deref()?)
+    }
+
     /// The samples of one provider, in order.
     fn samples(self, role: Option<&RoleConfig>) -> impl Iterator<Item = Self> {
         let RoleConfig { persona, samples, fallback_model } = role.cloned().unwrap_or_default();
@@ -111,6 +127,9 @@ impl Planned {
         })
     }
 }
+
+/// The longest rubric, in bytes.
+pub const MAX_RUBRIC: usize = 16 << 10;
 
 /// The configuration asks for what cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -135,6 +154,27 @@ pub enum PlanError {
         /// How many judging needs.
         quorum: usize,
     },
+    /// A fallback model where the configuration has no say in the model.
+    #[error(
+        "`[orchestrate.roles.{name}] fallback_model` cannot be asked for: what kind `{kind}` starts chooses its model itself; leave it out, or configure a second provider"
+    )]
+    NoOtherModel {
+        /// The provider.
+        name: String,
+        /// Its kind.
+        kind: &'static str,
+    },
+    /// The judge `command` has nothing to run.
+    #[error(
+        "`[orchestrate] judges` names `command`, and there is nothing to run: add `[orchestrate.judge_command]` with `command = [\"program\", \"argument\"]`"
+    )]
+    NoCommand,
+    /// The rubric is empty or too long.
+    #[error("the rubric of `[orchestrate]` has {bytes} bytes, and must have from 1 to {MAX_RUBRIC} (16 KiB)")]
+    Rubric {
+        /// How long it is, white space at its ends aside.
+        bytes: usize,
+    },
 }
 
 /// Freezes the configuration into a plan. `seed` is a number nobody can foretell.
@@ -142,8 +182,9 @@ pub enum PlanError {
 /// Without any provider the plan has no candidate, and dispatching it is refused.
 ///
 /// # Errors
-/// [`PlanError`] where a provider is named that is not configured, or fewer answers are to suffice
-/// than are judged.
+/// [`PlanError`] where a provider is named that is not configured, or has a fallback model that it
+/// cannot be asked for, fewer answers are to suffice
+/// than are judged, the judge `command` has nothing to run, or the rubric is empty or too long.
 pub fn plan(
     config: &OrchestrateConfig,
     providers: &BTreeMap<String, ProviderConfig>,
@@ -152,14 +193,26 @@ pub fn plan(
     let all: Vec<String> = providers.keys().cloned().collect();
     let chosen = if config.candidates.is_empty() { &all } else { &config.candidates };
     let roles: Vec<String> = config.roles.keys().cloned().collect();
-    planned("roles", &roles, providers)?;
+    for one in planned("roles", &roles, providers)? {
+        let fallback = config.roles[&one.name].fallback_model.as_deref();
+        if fallback.is_some_and(|model| one.provider.with_model(model).is_none()) {
+            return Err(PlanError::NoOtherModel { kind: one.provider.kind(), name: one.name });
+        }
+    }
     let asked = planned("candidates", chosen, providers)?.into_iter();
-    let candidates: Vec<_> =
-        asked.flat_map(|one| { let role = config.roles.get(&one.name); one.samples(role) }).collect();
+    let candidates: Vec<_> = asked
+        .flat_map(|one| {
+            let role = config.roles.get(&one.name);
+            one.samples(role)
+        })
+        .collect();
     let judging = if config.judge_providers.is_empty() { chosen } else { &config.judge_providers };
     let quorum = config.quorum.clamp(1, candidates.len().max(1));
     if let Some(first) = config.first.filter(|first| *first < quorum) {
         return Err(PlanError::TooFew { first, quorum });
+    }
+    if config.judges.contains(&JudgeKind::Command) && config.judge_command.is_none() {
+        return Err(PlanError::NoCommand);
     }
     Ok(Plan {
         judges: config.judges.clone(),
@@ -168,11 +221,22 @@ pub fn plan(
         first: config.first,
         max_parallel: config.max_parallel.max(1),
         judge_always: config.judge_always,
+        equivalence: config.equivalence,
+        rubric: config.rubric_text.as_deref().map(rubric).transpose()?,
+        judge_command: config.judge_command.clone(),
         limits: config.limits(),
         approval: config.gate(),
         candidates,
         seed,
     })
+}
+
+fn rubric(text: &str) -> Result<String, PlanError> {
+    let text = text.trim();
+    if text.is_empty() || text.len() > MAX_RUBRIC {
+        return Err(PlanError::Rubric { bytes: text.len() });
+    }
+    Ok(text.to_owned())
 }
 
 /// Each named provider once, in the order of the names.
@@ -184,8 +248,11 @@ fn planned(
     let mut chosen: Vec<Planned> = Vec::new();
     for name in names {
         let known = || providers.keys().cloned().collect();
-        let provider =
-            providers.get(name).ok_or_else(|| PlanError::Unknown { key, name: name.clone(), known: known() })?;
+        let provider = providers.get(name).ok_or_else(|| PlanError::Unknown {
+            key,
+            name: name.clone(),
+            known: known(),
+        })?;
         if chosen.iter().all(|one| one.name != *name) {
             chosen.push(Planned::plain(name, provider));
         }
@@ -215,7 +282,9 @@ impl Plan {
     #[must_use]
     pub fn costs_nothing(&self) -> bool {
         let mut all = self.candidates.iter().chain(&self.judge_providers);
-        all.all(|planned| matches!(planned.provider.billing(), Billing::Free | Billing::Scripted))
+        let free =
+            |provider: &ProviderConfig| matches!(provider.billing(), Billing::Free | Billing::Scripted);
+        all.all(|planned| free(&planned.provider) && planned.fallback().is_none_or(|other| free(&other)))
     }
 
     /// Whether answers of this plan come from a script, so that no model is called for them.
@@ -264,16 +333,25 @@ mod tests {
     }
 
     fn role(samples: usize) -> RoleConfig {
-        RoleConfig { persona: Some("You doubt.".into()), samples, fallback_model: Some("small".into()) }
+        RoleConfig { persona: Some("You doubt.".into()), samples, fallback_model: None }
+    }
+
+    /// Providers that can be asked for another model.
+    fn services(names: &[&str]) -> BTreeMap<String, ProviderConfig> {
+        let text = r#"{"kind":"openai","base_url":"http://127.0.0.1:1/v1","model":"scripted/m"}"#;
+        names.iter().map(|name| ((*name).to_owned(), serde_json::from_str(text).unwrap())).collect()
     }
 
     #[test]
     fn a_provider_is_a_candidate_for_each_of_its_samples_and_judges_once_without_its_persona() {
         let config = OrchestrateConfig {
-            roles: BTreeMap::from([("b".to_owned(), role(3))]),
+            roles: BTreeMap::from([(
+                "b".to_owned(),
+                RoleConfig { fallback_model: Some("small".into()), ..role(3) },
+            )]),
             ..OrchestrateConfig::default()
         };
-        let plan = plan(&config, &providers(&["a", "b"]), 7).unwrap();
+        let plan = plan(&config, &services(&["a", "b"]), 7).unwrap();
         assert_eq!(names(&plan.candidates), ["a", "b", "b#2", "b#3"]);
         assert_eq!(names(&plan.judge_providers), ["a", "b"]);
         let of: Vec<_> = plan.candidates.iter().map(Planned::provider_name).collect();
@@ -282,6 +360,26 @@ mod tests {
         assert_eq!(plan.candidates.iter().map(persona).collect::<Vec<_>>(), [false, true, true, true]);
         assert!(!plan.judge_providers.iter().any(persona));
         assert_eq!(Plan::from_spec(&plan.to_spec().unwrap()).unwrap(), plan);
+        let fallback = plan.candidates[1].fallback().unwrap();
+        assert_eq!(fallback.info("b").model.as_deref(), Some("small"));
+        assert_eq!(plan.candidates[0].fallback(), None);
+    }
+
+    #[test]
+    fn a_fallback_model_that_costs_makes_the_plan_cost() {
+        let config = |model: &str| OrchestrateConfig {
+            roles: BTreeMap::from([(
+                "a".to_owned(),
+                RoleConfig { fallback_model: Some(model.to_owned()), ..RoleConfig::default() },
+            )]),
+            ..OrchestrateConfig::default()
+        };
+        let mut metered = services(&["a"]);
+        if let Some(ProviderConfig::Openai(config)) = metered.get_mut("a") {
+            config.base_url = Some("https://h/v1".into());
+        }
+        assert!(plan(&config("m"), &services(&["a"]), 0).unwrap().costs_nothing());
+        assert!(!plan(&config("m"), &metered, 0).unwrap().costs_nothing());
     }
 
     #[test]
@@ -307,6 +405,12 @@ mod tests {
         assert_eq!(
             refused(OrchestrateConfig { first: Some(1), ..OrchestrateConfig::default() }),
             "`[orchestrate] first` is 1 and `quorum` is 2: so few answers are never judged; lower `quorum`, or raise `first`"
+        );
+        let other = RoleConfig { fallback_model: Some("m".into()), ..RoleConfig::default() };
+        let roles = BTreeMap::from([("a".to_owned(), other)]);
+        assert_eq!(
+            refused(OrchestrateConfig { roles, ..OrchestrateConfig::default() }),
+            "`[orchestrate.roles.a] fallback_model` cannot be asked for: what kind `command` starts chooses its model itself; leave it out, or configure a second provider"
         );
         let one = OrchestrateConfig { first: Some(1), quorum: 1, ..OrchestrateConfig::default() };
         assert_eq!(plan(&one, &providers(&["a", "b"]), 0).unwrap().first, Some(1));

@@ -25,6 +25,11 @@ pub(crate) fn about(candidate: &str, kind: TickKind, text: &str, usage: &Usage, 
     Tick { candidate: candidate.to_owned(), kind, text_bytes, usage: *usage, note }
 }
 
+/// A tick about a trial of the judge `command`.
+pub(crate) fn trial(name: &str, kind: TickKind, note: String) -> Tick {
+    about(name, kind, "", &Usage::default(), note)
+}
+
 /// The last tick of a run.
 pub(crate) fn settled(note: String) -> Tick {
     about("", TickKind::Settled, "", &Usage::default(), note)

@@ -62,6 +62,11 @@ fn checks<S: RunStore + Registry + Ledger + Idempotency>() -> Vec<for<'a> fn(&'a
         |subject| Box::pin(money::a_refused_run_leaves_nothing(subject)),
         |subject| Box::pin(money::each_day_has_a_cap_of_its_own(subject)),
         |subject| Box::pin(money::unknown_metered_cost_is_charged_in_full(subject)),
+        |subject| Box::pin(money::a_provider_has_a_cap_of_its_own(subject)),
+        |subject| Box::pin(money::a_caller_has_a_cap_of_its_own(subject)),
+        |subject| Box::pin(money::unknown_cost_is_charged_at_the_share(subject)),
+        |subject| Box::pin(money::what_was_spent_is_told_by_day_provider_and_caller(subject)),
+        |subject| Box::pin(money::a_key_behind_a_subscription_is_charged(subject)),
         |subject| Box::pin(decisions::the_first_decision_on_a_target_stands(subject)),
         |subject| Box::pin(decisions::a_run_that_is_over_can_be_decided_on(subject)),
         |subject| Box::pin(decisions::a_run_that_waits_can_be_stopped_and_its_answers_stay(subject)),
@@ -147,6 +152,7 @@ fn won() -> RunEvent {
         winner: Some("a".to_owned()),
         rationale: "all agree".to_owned(),
         votes: Vec::new(),
+        attacks: Vec::new(),
         usage: Usage::default(),
     };
     RunEvent::Judged { step: "dispatch".to_owned(), verdict }

@@ -326,7 +326,7 @@ impl RunState {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Verdict {
-    /// `consensus`, `llm-judge`.
+    /// `consensus`, `llm-judge`, `adversarial`, `command`.
     pub kind: String,
     /// What came out.
     pub outcome: VerdictOutcome,
@@ -337,6 +337,9 @@ pub struct Verdict {
     pub rationale: String,
     /// Who voted for what, or how each candidate was scored.
     pub votes: Vec<Vote>,
+    /// What critics held against the candidates, where the judge has critics.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub attacks: Vec<Attack>,
     /// What judging used: the sum over the step's judge calls that led to this verdict.
     pub usage: Usage,
 }
@@ -372,6 +375,35 @@ pub struct Vote {
     /// A short reason.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reason: Option<String>,
+}
+
+/// What a critic holds against a candidate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Attack {
+    /// The critic: its provider's name.
+    pub critic: String,
+    /// The candidate that is attacked.
+    pub candidate: String,
+    /// How bad it is, if it is true.
+    pub severity: Severity,
+    /// What is wrong; at most 300 characters.
+    pub claim: String,
+    /// Whether a second critic or a second look agrees. Asked of fatal attacks only.
+    #[serde(default)]
+    pub confirmed: bool,
+}
+
+/// How bad an attack is, if it is true.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Whoever relies on the answer is led wrong.
+    Fatal,
+    /// An important part is wrong or missing.
+    Major,
+    /// Anything else.
+    Minor,
 }
 
 /// Children of a run, counted when it settles.

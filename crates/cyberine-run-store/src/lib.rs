@@ -55,13 +55,13 @@ mod sqlite;
 mod tick;
 mod ticks;
 
-pub use charge::{Charge, charge, charges};
+pub use charge::{Charge, charge, charges, is_unbilled};
 pub use claim::Claim;
 pub use control::{Control, ControlReader};
 pub use error::{StoreError, StoreErrorKind};
 pub use event::{
-    Choice, DeciderKind, Event, OperatorDecision, ProcessCount, RunEvent, RunState, Verdict, VerdictOutcome,
-    Vote,
+    Attack, Choice, DeciderKind, Event, OperatorDecision, ProcessCount, RunEvent, RunState, Severity,
+    Verdict, VerdictOutcome, Vote,
 };
 pub use fold::{FoldError, PREVIEW_CHARS, apply, begin, choose_verdict, fold, preview};
 pub use memory::MemoryRunStore;

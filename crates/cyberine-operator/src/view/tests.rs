@@ -26,6 +26,7 @@ fn run(task: &str, candidates: Vec<Candidate>) -> Run {
         outcome: VerdictOutcome::Majority,
         winner,
         rationale: "r".repeat(4_000),
+        attacks: Vec::new(),
         votes: candidates
             .iter()
             .map(|one| Vote {

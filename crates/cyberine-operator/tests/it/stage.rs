@@ -11,7 +11,7 @@ use cyberine_operator::{
     TickSource,
 };
 use cyberine_orchestrator::{
-    DispatchRequest, Engine, InProcessLauncher, LaunchError, Launched, Launcher, NoProcesses,
+    DispatchRequest, Engine, InProcessLauncher, LaunchError, Launched, Launcher, NoProcesses, NoTrials,
     OrchestrateConfig, Plan, Supervisor, Team, TickSink, plan,
 };
 use cyberine_presence::MemoryPresence;
@@ -255,6 +255,7 @@ impl Stage {
         let engine = Engine {
             store: Arc::new(store.clone()),
             reaper: Arc::new(NoProcesses),
+            trials: Arc::new(NoTrials),
             ticks: Arc::new(ticks.clone()),
             bus: Arc::clone(&bus),
             sender: Sender::new(&Principal::local("test"), Channel::Run, InstanceId::random()),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cyberine_provider::{Message, Provider, Role, Turn, TurnError};
-use cyberine_run_store::{Claim, ProcessCount, RunEvent, RunState, StoreError};
+use cyberine_run_store::{Claim, ProcessCount, RunEvent, RunState, StoreError, TickKind};
 use cyberine_types::{Clock, RunId, SystemClock};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
@@ -18,11 +18,12 @@ use super::log::LogWatch;
 use super::mail::Mail;
 use super::{Engine, EngineError, Order};
 use crate::control::{Control, ControlSource};
-use crate::llm_judge::Question;
+use crate::judge::{Attempt, Question};
 use crate::machine::{Action, Closing, Effects, Input, Machine, Settlement, Steering};
 use crate::plan::{Gate, Plan, STEP_ID};
 use crate::team::Team;
 use crate::ticks;
+use crate::trial::{Trial, TrialError, TrialReport};
 use crate::turn::{self, Finished};
 use parts::{input, setup};
 
@@ -36,9 +37,15 @@ enum Seat {
     Judge,
 }
 
+/// What has come to its end.
+enum Ended {
+    Turn(Seat, Finished),
+    Trial(Result<TrialReport, TrialError>),
+}
+
 /// What the shell has waited for.
 enum Woken {
-    Turn(Seat, Finished),
+    Ended(Ended),
     Log(Vec<Input>),
     Control(Control),
     Steers(Vec<Steering>),
@@ -52,7 +59,7 @@ pub(super) struct Shell<'a> {
     team: Team,
     order: Order,
     machine: Machine,
-    turns: FuturesUnordered<BoxFuture<'static, (Seat, Finished)>>,
+    turns: FuturesUnordered<BoxFuture<'static, Ended>>,
     /// Ends every turn.
     kill: CancellationToken,
     /// Ends the candidates' turns.
@@ -121,7 +128,7 @@ impl<'a> Shell<'a> {
             self.mail.taken_in();
             let woken = tokio::select! {
                 biased;
-                Some((seat, finished)) = self.turns.next(), if !self.turns.is_empty() => Woken::Turn(seat, finished),
+                Some(ended) = self.turns.next(), if !self.turns.is_empty() => Woken::Ended(ended),
                 inputs = self.log.next() => Woken::Log(inputs),
                 () = cancel.cancelled(), if !self.kill.is_cancelled() => Woken::Control(by_shutdown()),
                 word = control.next() => Woken::Control(word),
@@ -134,11 +141,11 @@ impl<'a> Shell<'a> {
 
     async fn take(&mut self, woken: Woken, inputs: &mut VecDeque<Input>) -> Result<(), StoreError> {
         match woken {
-            Woken::Turn(seat, finished) => {
+            Woken::Ended(ended) => {
                 if self.turns.is_empty() {
                     self.catch_up(inputs).await;
                 }
-                inputs.push_back(input(seat, finished));
+                inputs.push_back(input(ended));
             }
             Woken::Log(written) => {
                 if matches!(written.first(), Some(Input::Decided(_))) {
@@ -206,6 +213,7 @@ impl<'a> Shell<'a> {
                 }
                 Action::StopCandidates => self.stop.cancel(),
                 Action::AskJudge(question) => self.ask_judge(&question),
+                Action::Try(attempt) => self.try_answer(attempt),
                 Action::Suspend(gate) => self.suspend(gate).await?,
                 Action::Close(closing) => self.close(*closing, inputs).await?,
                 Action::KillTurns => self.kill.cancel(),
@@ -217,8 +225,8 @@ impl<'a> Shell<'a> {
 
     fn ask(&mut self, at: usize, provider: Option<Arc<dyn Provider>>) {
         let planned = &self.plan.candidates[at];
-        let persona = planned.persona.iter().map(|text| Message { role: Role::System, text: text.clone() });
-        let task = Message { role: Role::User, text: self.order.task.clone() };
+        let persona = planned.persona.iter().map(|text| Message::new(Role::System, text));
+        let task = Message::new(Role::User, &self.order.task);
         let turn = self.turn(persona.chain([task]).collect(), None);
         self.start(Seat::Candidate(at), provider, turn, planned.name.clone());
     }
@@ -241,7 +249,7 @@ impl<'a> Shell<'a> {
         let Some(provider) = provider else {
             let detail = "no such provider was built".to_owned();
             let finished = Finished::failed(TurnError::Unreachable { target: name, detail });
-            return self.turns.push(Box::pin(std::future::ready((seat, finished))));
+            return self.turns.push(Box::pin(std::future::ready(Ended::Turn(seat, finished))));
         };
         let (ticks, grace) = (Arc::clone(&self.engine.ticks), self.grace);
         let cancel = match seat {
@@ -256,9 +264,37 @@ impl<'a> Shell<'a> {
         self.turns.push(Box::pin(async move {
             tokio::select! {
                 biased;
-                finished = turn::take(provider, turn, name, ticks, cancel) => (seat, finished),
-                () = overdue => (seat, Finished::failed(TurnError::Cancelled)),
+                finished = turn::take(provider, turn, name, ticks, cancel) => Ended::Turn(seat, finished),
+                () = overdue => Ended::Turn(seat, Finished::failed(TurnError::Cancelled)),
             }
+        }));
+    }
+
+    /// Begins a trial. One that has not ended in time after it was told to is dropped.
+    fn try_answer(&mut self, attempt: Attempt) {
+        let Some(command) = self.plan.judge_command.clone() else {
+            let detail = "the plan holds no command".to_owned();
+            return self.turns.push(Box::pin(std::future::ready(Ended::Trial(Err(TrialError { detail })))));
+        };
+        let (project, mark) = (self.order.cwd.clone(), self.claim.run().to_string());
+        let trial = Trial { command, text: attempt.text, project, mark };
+        let (ticks, name) = (Arc::clone(&self.engine.ticks), format!("command ({})", attempt.candidate));
+        let (told, grace) = (self.kill.child_token(), self.grace);
+        let tried = self.engine.trials.run(trial, told.clone());
+        let overdue = async move {
+            told.cancelled().await;
+            tokio::time::sleep(grace).await;
+        };
+        self.turns.push(Box::pin(async move {
+            ticks.tick(&ticks::trial(&name, TickKind::Started, String::new()));
+            let outcome = tokio::select! {
+                biased;
+                outcome = tried => outcome,
+                () = overdue => Err(TrialError { detail: "it did not end when it was told to".to_owned() }),
+            };
+            let end = outcome.as_ref().map_or_else(ToString::to_string, |report| report.end.clone());
+            ticks.tick(&ticks::trial(&name, TickKind::Done, end));
+            Ended::Trial(outcome)
         }));
     }
 

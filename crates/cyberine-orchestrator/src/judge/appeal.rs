@@ -33,7 +33,7 @@ const PHRASES: &[&str] = &[
     "end rubric",
     "<candidate",
     "</candidate",
-    "im_start",
+    "imstart",
     "[inst]",
     "10/10",
     "10 out of 10",
@@ -49,15 +49,28 @@ const PHRASES: &[&str] = &[
 
 /// Beginnings of words for whoever judges.
 const JUDGES: &[&str] = &[
-    "judg", "grader", "grading", "evaluator", "referee", "reviewer", "juror", "jury", "rater", "assistant", "llm",
-    "richter", "jurist", "juez", "juge",
+    "judg",
+    "grader",
+    "grading",
+    "evaluator",
+    "referee",
+    "reviewer",
+    "juror",
+    "jury",
+    "rater",
+    "assistant",
+    "llm",
+    "richter",
+    "jurist",
+    "juez",
+    "juge",
 ];
 
 /// Beginnings of words for what a judge does or hands out.
 const VERDICTS: &[&str] = &[
-    "score", "winner", "winning", "pick", "choose", "select", "prefer", "vote", "rate", "rank", "award", "verdict",
-    "best", "better", "approve", "favour", "favor", "gewinner", "wähle", "bewerte", "ganador", "elige", "gagnant",
-    "choisis",
+    "score", "winner", "winning", "pick", "choose", "select", "prefer", "vote", "rate", "rank", "award",
+    "verdict", "best", "better", "approve", "favour", "favor", "gewinner", "wähle", "bewerte", "ganador",
+    "elige", "gagnant", "choisis",
 ];
 
 /// What an answer calls itself or another.
@@ -114,13 +127,16 @@ pub(crate) fn without(text: &str) -> Option<String> {
 
 /// Lower case, single spaces, no marks of emphasis and nothing that is not seen.
 fn plain(line: &str) -> String {
-    let seen = line.chars().filter(|c| !matches!(c, '*' | '_' | '`' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{ad}'));
+    let seen = line.chars().filter(|c| {
+        !matches!(c, '*' | '_' | '`' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{ad}')
+    });
     let lower: String = seen.flat_map(char::to_lowercase).collect();
     lower.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn appeals(line: &str) -> bool {
-    let words: Vec<&str> = line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> =
+        line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let names = |beginnings: &[&str]| {
         words.iter().any(|word| beginnings.iter().any(|beginning| word.starts_with(beginning)))
     };

@@ -1,15 +1,15 @@
-//! Jurors one after the other, each with one repair.
+//! Jurors, each with one repair.
 
 use cyberine_types::Usage;
 
 use super::Juror;
 use crate::text::preview;
 
-/// The jurors of one judging: the one that is asked, those that failed, and what they used.
+/// The jurors of one judging: who is still in, how those failed that are not, what all have used.
 #[derive(Debug)]
 pub(crate) struct Bench {
     jurors: Vec<Juror>,
-    at: usize,
+    out: Vec<bool>,
     repair: Option<(String, String)>,
     failures: Vec<String>,
     usage: Usage,
@@ -28,12 +28,24 @@ pub(crate) enum Heard<T> {
 
 impl Bench {
     pub(crate) fn new(jurors: Vec<Juror>) -> Self {
-        Self { jurors, at: 0, repair: None, failures: Vec::new(), usage: Usage::default() }
+        let out = vec![false; jurors.len()];
+        Self { jurors, out, repair: None, failures: Vec::new(), usage: Usage::default() }
     }
 
-    /// Who is asked; `None` where nobody is left.
+    /// The first that is in; `None` where nobody is left.
     pub(crate) fn juror(&self) -> Option<&Juror> {
-        self.jurors.get(self.at)
+        self.sitting().next().map(|(_, juror)| juror)
+    }
+
+    /// Those that are in, with their places.
+    pub(crate) fn sitting(&self) -> impl Iterator<Item = (usize, &Juror)> {
+        let all = self.jurors.iter().enumerate().zip(&self.out);
+        all.filter(|(_, out)| !**out).map(|(juror, _)| juror)
+    }
+
+    /// The juror at a place, whether or not it is in.
+    pub(crate) fn at(&self, place: usize) -> Option<&Juror> {
+        self.jurors.get(place)
     }
 
     /// The reply that was not accepted and why, where the question is asked once more.
@@ -58,9 +70,21 @@ impl Bench {
         format!("Judges that failed before: {}. ", self.failures.join("; "))
     }
 
-    /// Takes the reply to the last question.
+    /// Takes the reply of the first that is in.
     pub(crate) fn hear<T, E: std::fmt::Display>(
         &mut self,
+        reply: Result<String, String>,
+        usage: &Usage,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Heard<T> {
+        let place = self.sitting().next().map(|(place, _)| place);
+        place.map_or(Heard::Out, |place| self.hear_from(place, reply, usage, parse))
+    }
+
+    /// Takes the reply of the juror at `place`.
+    pub(crate) fn hear_from<T, E: std::fmt::Display>(
+        &mut self,
+        place: usize,
         reply: Result<String, String>,
         usage: &Usage,
         parse: impl FnOnce(&str) -> Result<T, E>,
@@ -68,7 +92,7 @@ impl Bench {
         self.usage = self.usage.plus(usage);
         let text = match reply {
             Ok(text) => text,
-            Err(message) => return self.out(&message),
+            Err(message) => return self.out(place, &message),
         };
         match parse(&text) {
             Ok(reply) => {
@@ -79,15 +103,15 @@ impl Bench {
                 self.repair = Some((text, problem.to_string()));
                 Heard::Again
             }
-            Err(problem) => self.out(&format!("its reply did not hold twice: {problem}")),
+            Err(problem) => self.out(place, &format!("its reply did not hold twice: {problem}")),
         }
     }
 
-    fn out<T>(&mut self, why: &str) -> Heard<T> {
-        if let Some(juror) = self.jurors.get(self.at) {
+    fn out<T>(&mut self, place: usize, why: &str) -> Heard<T> {
+        if let (Some(juror), Some(out)) = (self.jurors.get(place), self.out.get_mut(place)) {
             self.failures.push(format!("`{}`: {}", juror.provider, preview(why, 400)));
+            *out = true;
         }
-        self.at += 1;
         self.repair = None;
         Heard::Out
     }

@@ -29,7 +29,8 @@ pub(crate) fn family(kind: &str, model: Option<&str>) -> Option<String> {
         return None;
     }
     let name = model.rsplit('/').next().unwrap_or(model);
-    let letters: String = name.chars().take_while(|c| c.is_alphabetic()).flat_map(char::to_lowercase).collect();
+    let letters: String =
+        name.chars().take_while(|c| c.is_alphabetic()).flat_map(char::to_lowercase).collect();
     if letters.is_empty() {
         return None;
     }

@@ -3,12 +3,13 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::prompt::label;
+use crate::judge::prompt::label;
+use crate::judge::question::REASON_CHARS;
+use crate::judge::reply::{ReplyError, object, position};
 use crate::text::{capped, preview};
 
 /// The word for "no candidate is better than every other".
 const TIE: &str = "tie";
-const REASON_CHARS: usize = 500;
 const RATIONALE_CHARS: usize = 2_000;
 
 /// A reply that holds, by positions in the order the judge was shown.
@@ -20,21 +21,6 @@ pub(crate) struct Reply {
     pub(crate) scores: Vec<(f64, String)>,
     /// Why, at most 2,000 characters.
     pub(crate) rationale: String,
-}
-
-/// Why a reply does not hold. The text goes back to the judge.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ReplyError {
-    #[error("it is not one JSON object of the required form ({0})")]
-    Form(String),
-    #[error("`{0}` is not the label of a candidate")]
-    Label(String),
-    #[error("candidate `{0}` must have exactly one score")]
-    Scores(String),
-    #[error("the score of candidate `{0}` is not between 0 and 10")]
-    Range(String),
-    #[error("`{winner}` is named the winner, and `{better}` scores higher")]
-    Inconsistent { winner: String, better: String },
 }
 
 #[derive(Deserialize)]
@@ -90,8 +76,7 @@ pub(crate) fn schema(count: usize) -> Value {
 /// # Errors
 /// [`ReplyError`] says what to put right.
 pub(crate) fn parse(text: &str, count: usize) -> Result<Reply, ReplyError> {
-    let wire: Wire =
-        serde_json::from_str(unfenced(text.trim())).map_err(|error| ReplyError::Form(error.to_string()))?;
+    let wire: Wire = object(text)?;
     let winner = match wire.winner.as_str() {
         TIE => None,
         name => Some(position(name, count)?),
@@ -101,19 +86,6 @@ pub(crate) fn parse(text: &str, count: usize) -> Result<Reply, ReplyError> {
         consistent(winner, &scores)?;
     }
     Ok(Reply { winner, scores, rationale: capped(wire.rationale.trim(), RATIONALE_CHARS) })
-}
-
-/// The inside of a text that is one fenced block and nothing else.
-fn unfenced(text: &str) -> &str {
-    let inner = text
-        .strip_prefix("```json")
-        .or_else(|| text.strip_prefix("```"))
-        .and_then(|rest| rest.strip_suffix("```"));
-    inner.filter(|inner| !inner.contains("\n```")).unwrap_or(text)
-}
-
-fn position(name: &str, count: usize) -> Result<usize, ReplyError> {
-    (0..count).find(|at| label(*at) == name).ok_or_else(|| ReplyError::Label(preview(name, 40)))
 }
 
 fn scores(given: Vec<WireScore>, count: usize) -> Result<Vec<(f64, String)>, ReplyError> {

@@ -4,11 +4,15 @@ use cyberine_run_store::{CandidateError, RunEvent, Verdict, VerdictOutcome};
 use cyberine_types::{Billing, Usage};
 
 use super::{Contestant, Effects, Machine, Phase, SUPERSEDED, Stand};
+use crate::adversarial::Adversarial;
 use crate::config::JudgeKind;
-use crate::consensus::consensus;
-use crate::llm_judge::{Contender, Juror, LlmJudge, Next, Question, Standing};
+use crate::consensus::equivalence::Equivalence;
+use crate::consensus::{Answer, consensus};
+use crate::judge::{Contender, Judge, Juror, Next, Question, Standing, family};
+use crate::llm_judge::LlmJudge;
 use crate::machine::Action;
 use crate::plan::STEP_ID;
+use crate::trial::{CommandJudge, TrialError, TrialReport};
 
 impl Machine {
     /// Judges what was answered, where there is anything to judge.
@@ -17,11 +21,14 @@ impl Machine {
             Some((outcome, rationale)) => {
                 let kind = self.setup.judges.first().map_or("none", |judge| judge.name()).to_owned();
                 let (votes, usage) = (Vec::new(), Usage::default());
-                self.judged(Verdict { kind, outcome, winner: None, rationale, votes, usage }, effects);
+                self.judged(
+                    Verdict { kind, outcome, winner: None, rationale, votes, attacks: Vec::new(), usage },
+                    effects,
+                );
                 self.done(effects);
             }
             None => {
-                self.phase = Phase::Judging { next_judge: 0, model: None };
+                self.phase = Phase::Judging { next_judge: 0, judge: None };
                 self.judge(effects);
             }
         }
@@ -47,24 +54,37 @@ impl Machine {
         Some((VerdictOutcome::Unjudged, why.to_owned()))
     }
 
-    /// Lets the judges decide, up to the first that has to ask a model.
+    /// Lets the judges decide, up to the first that has to wait for somebody.
     fn judge(&mut self, effects: &mut Effects) {
-        while let Phase::Judging { next_judge, model: None } = &mut self.phase {
+        while let Phase::Judging { next_judge, judge: None } = &mut self.phase {
             let Some(kind) = self.setup.judges.get(*next_judge).copied() else {
                 return self.done(effects);
             };
             *next_judge += 1;
-            match kind {
-                JudgeKind::Consensus => {
-                    let verdict = consensus(&self.answers());
-                    self.judged(verdict, effects);
-                }
-                JudgeKind::LlmJudge if self.has_majority() && !self.setup.judge_always => {}
-                JudgeKind::LlmJudge => {
-                    let judge = LlmJudge::new(self.contenders(), self.jurors(), self.setup.seed);
-                    self.ask_or_decide(Box::new(judge), effects);
-                }
+            let contenders = self.contenders();
+            // Who was ruled out stays out, and among fewer than two there is nothing to choose.
+            if self.left.is_some() && contenders.len() < 2 {
+                continue;
             }
+            let by_equality = kind == JudgeKind::Consensus && !self.setup.equivalence;
+            if by_equality {
+                let answers: Vec<Answer<'_>> = contenders.iter().map(answer).collect();
+                let verdict = consensus(&answers);
+                self.judged(verdict, effects);
+            } else if !self.has_winner() || self.setup.judge_always {
+                let judge = self.seated(kind, contenders);
+                self.ask_or_decide(judge, effects);
+            }
+        }
+    }
+
+    fn seated(&self, kind: JudgeKind, contenders: Vec<Contender>) -> Box<dyn Judge> {
+        let seed = self.setup.seed;
+        match kind {
+            JudgeKind::Consensus => Box::new(Equivalence::new(contenders, self.jurors())),
+            JudgeKind::LlmJudge => Box::new(LlmJudge::new(contenders, self.jurors(), seed)),
+            JudgeKind::Adversarial => Box::new(Adversarial::new(contenders, self.jurors(), seed)),
+            JudgeKind::Command => Box::new(CommandJudge::new(contenders, self.setup.extract)),
         }
     }
 
@@ -75,11 +95,7 @@ impl Machine {
         duration_ms: u64,
         effects: &mut Effects,
     ) {
-        let judge = match &mut self.phase {
-            Phase::Judging { model: judge, .. } | Phase::Ending { judge, .. } => judge.take(),
-            Phase::Asking | Phase::Waiting { .. } | Phase::Over => None,
-        };
-        let Some(mut judge) = judge else { return };
+        let Some(mut judge) = self.take_judge() else { return };
         effects.append.push(RunEvent::JudgeReplied {
             step: STEP_ID.to_owned(),
             judge: judge.asked().unwrap_or_default().to_owned(),
@@ -88,7 +104,7 @@ impl Machine {
             duration_ms,
         });
         if matches!(self.phase, Phase::Ending { .. }) {
-            self.bill(judge.usage().plus(&usage), effects);
+            self.bill(judge.name(), judge.usage().plus(&usage), effects);
             return self.advance(effects);
         }
         judge.replied(reply.map_err(|error| error.message), &usage);
@@ -96,17 +112,41 @@ impl Machine {
         self.judge(effects);
     }
 
-    fn ask_or_decide(&mut self, judge: Box<LlmJudge>, effects: &mut Effects) {
-        match judge.next() {
+    pub(super) fn tried(&mut self, outcome: Result<TrialReport, TrialError>, effects: &mut Effects) {
+        let Some(mut judge) = self.take_judge() else { return };
+        if matches!(self.phase, Phase::Ending { .. }) {
+            self.bill(judge.name(), judge.usage(), effects);
+            return self.advance(effects);
+        }
+        judge.tried(outcome);
+        self.ask_or_decide(judge, effects);
+        self.judge(effects);
+    }
+
+    /// The judge that waits for a reply or for the outcome of a trial.
+    fn take_judge(&mut self) -> Option<Box<dyn Judge>> {
+        match &mut self.phase {
+            Phase::Judging { judge, .. } | Phase::Ending { judge, .. } => judge.take(),
+            Phase::Asking | Phase::Waiting { .. } | Phase::Over => None,
+        }
+    }
+
+    fn ask_or_decide(&mut self, waiting: Box<dyn Judge>, effects: &mut Effects) {
+        match waiting.next() {
             Next::Ask(question) => {
-                let question = Question { guidance: self.guidance.clone(), ..question };
+                let (guidance, rubric) = (self.guidance.clone(), self.setup.rubric.clone());
+                let question = Question { guidance, rubric, ..question };
                 effects.append.push(self.judge_asked(&question.provider));
                 effects.actions.push(Action::AskJudge(question));
-                if let Phase::Judging { model, .. } = &mut self.phase {
-                    *model = Some(judge);
-                }
             }
-            Next::Decided(verdict) => self.judged(verdict, effects),
+            Next::Try(attempt) => effects.actions.push(Action::Try(attempt)),
+            Next::Decided(ruling) => {
+                self.left = ruling.left.or(self.left.take());
+                return self.judged(ruling.verdict, effects);
+            }
+        }
+        if let Phase::Judging { judge, .. } = &mut self.phase {
+            *judge = Some(waiting);
         }
     }
 
@@ -121,11 +161,21 @@ impl Machine {
         }
     }
 
+    /// Those who answered, and whom no judge has ruled out.
     fn contenders(&self) -> Vec<Contender> {
-        self.answers()
-            .iter()
-            .map(|answer| Contender { id: answer.candidate.to_owned(), text: answer.text.to_owned() })
-            .collect()
+        let stands = self.setup.contestants.iter().zip(&self.stands);
+        let contenders = stands.filter_map(|(contestant, stand)| match stand {
+            Stand::Done(text) => Some(Contender {
+                id: contestant.id.clone(),
+                provider: contestant.provider.clone(),
+                family: family::family(&contestant.kind, contestant.model.as_deref()),
+                model: contestant.model.clone(),
+                text: text.clone(),
+            }),
+            Stand::Waiting | Stand::Running { .. } | Stand::Failed(_) => None,
+        });
+        let left = |one: &Contender| self.left.as_ref().is_none_or(|left| left.contains(&one.id));
+        contenders.filter(left).collect()
     }
 
     /// Providers that have nothing to do with the candidates first. One that has just failed as a
@@ -133,14 +183,11 @@ impl Machine {
     pub(super) fn jurors(&self) -> Vec<Juror> {
         let jurors = self.setup.jurors.iter().filter_map(|juror| {
             let standing = self.standing(juror)?;
-            Some(Juror { provider: juror.id.clone(), standing })
+            let family = family::family(&juror.kind, juror.model.as_deref());
+            Some(Juror { provider: juror.id.clone(), family, model: juror.model.clone(), standing })
         });
         let mut jurors: Vec<Juror> = jurors.collect();
-        jurors.sort_by_key(|juror| match juror.standing {
-            Standing::Outside => 0,
-            Standing::SameModel(_) => 1,
-            Standing::Candidate => 2,
-        });
+        jurors.sort_by_key(|juror| juror.standing.nearness());
         jurors
     }
 
@@ -159,11 +206,15 @@ impl Machine {
         }
         let same = |contestant: &&Contestant| contestant.model.is_some() && contestant.model == juror.model;
         let twin = contestants.iter().find(same).map(|contestant| Standing::SameModel(contestant.id.clone()));
-        Some(twin.unwrap_or(Standing::Outside))
+        let family = |one: &Contestant| family::family(&one.kind, one.model.as_deref());
+        let own = family(juror);
+        let kin = contestants.iter().find(|one| own.is_some() && family(one) == own);
+        let kin = kin.map(|contestant| Standing::SameFamily(contestant.id.clone()));
+        Some(twin.or(kin).unwrap_or(Standing::Outside))
     }
 
-    fn has_majority(&self) -> bool {
-        self.verdicts.iter().any(|(outcome, _)| *outcome == VerdictOutcome::Majority)
+    fn has_winner(&self) -> bool {
+        self.verdicts.iter().any(|(_, winner)| winner.is_some())
     }
 
     fn judged(&mut self, verdict: Verdict, effects: &mut Effects) {
@@ -172,13 +223,14 @@ impl Machine {
     }
 
     /// What a judge had used before it was stopped has been spent: a verdict carries it.
-    fn bill(&mut self, usage: Usage, effects: &mut Effects) {
+    fn bill(&mut self, judge: &str, usage: Usage, effects: &mut Effects) {
         let verdict = Verdict {
-            kind: JudgeKind::LlmJudge.name().to_owned(),
+            kind: judge.to_owned(),
             outcome: VerdictOutcome::Unjudged,
             winner: None,
             rationale: "the run was cancelled before the judge had decided".to_owned(),
             votes: Vec::new(),
+            attacks: Vec::new(),
             usage,
         };
         self.judged(verdict, effects);
@@ -195,4 +247,8 @@ impl Machine {
             _ => "not judged".to_owned(),
         }
     }
+}
+
+fn answer(contender: &Contender) -> Answer<'_> {
+    Answer { candidate: &contender.id, text: &contender.text }
 }

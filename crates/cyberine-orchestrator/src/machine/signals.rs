@@ -4,9 +4,10 @@ use cyberine_run_store::{CandidateError, Choice, RunEvent, RunState};
 use cyberine_types::{Billing, Usage};
 
 use crate::config::JudgeKind;
-use crate::llm_judge::Question;
+use crate::judge::{Attempt, Question};
 use crate::machine::Steering;
 use crate::plan::Gate;
+use crate::trial::{Extract, TrialError, TrialReport};
 
 /// A provider before it is asked, as a candidate or as a judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +34,12 @@ pub(crate) struct Setup {
     pub(crate) first: Option<usize>,
     pub(crate) max_parallel: usize,
     pub(crate) judge_always: bool,
+    /// Whether a model compares answers that are not equal.
+    pub(crate) equivalence: bool,
+    /// The operator's criteria.
+    pub(crate) rubric: Option<String>,
+    /// Which part of an answer the judge `command` tries.
+    pub(crate) extract: Option<Extract>,
     pub(crate) seed: u64,
     /// Where somebody has to approve before anything is judged.
     pub(crate) gate: Option<Gate>,
@@ -72,6 +79,8 @@ pub(crate) enum Input {
         usage: Usage,
         duration_ms: u64,
     },
+    /// A trial is over.
+    Tried(Result<TrialReport, TrialError>),
     CancelRequested {
         by: String,
         reason: Option<String>,
@@ -102,6 +111,8 @@ pub(crate) enum Action {
     /// Stop the turns of all candidates, since there are answers enough; each still reports its end.
     StopCandidates,
     AskJudge(Question),
+    /// Run the judge's command on an answer.
+    Try(Attempt),
     /// Append that the run waits for an approval, and until when; tell when that time is over.
     Suspend(Gate),
     /// Close the gate where nothing has come into the log that was not told, and say so with

@@ -4,7 +4,7 @@ use cyberine_run_store::RunEvent;
 use cyberine_types::MessageId;
 
 use super::{Effects, Machine};
-use crate::llm_judge::Guidance;
+use crate::judge::Guidance;
 use crate::text::{capped, preview};
 
 /// How many words of guidance a run takes in.

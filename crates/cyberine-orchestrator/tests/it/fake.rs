@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cyberine_bus::{Bus, Channel, NoBus, Sender};
-use cyberine_orchestrator::{Engine, JudgeKind, NoControls, NoProcesses, Plan, Planned, Team, TickSink};
+use cyberine_orchestrator::{
+    Engine, JudgeKind, NoControls, NoProcesses, NoTrials, Plan, Planned, Team, TickSink,
+};
 use cyberine_provider::{
     Capabilities, Limits, Provider, ProviderConfig, ProviderInfo, Role, StopReason, Turn, TurnError,
     TurnEvent,
@@ -187,16 +189,14 @@ impl Stage {
     }
 
     pub(crate) async fn admit(&self) -> Claim {
-        self.store
-            .admit(new_run(&self.plan), Reserve::of(Usd::from_dollars(1.0), None))
-            .await
-            .unwrap()
+        self.store.admit(new_run(&self.plan), Reserve::of(Usd::from_dollars(1.0), None)).await.unwrap()
     }
 
     pub(crate) fn engine(&self) -> Engine {
         Engine {
             store: Arc::new(self.store.clone()),
             reaper: Arc::new(NoProcesses),
+            trials: Arc::new(NoTrials),
             ticks: self.heard.clone(),
             bus: Arc::clone(&self.bus),
             sender: Sender::new(&Principal::local("test"), Channel::Run, InstanceId::random()),
@@ -265,6 +265,9 @@ pub(crate) fn plan(candidates: &[String], judges: &[String]) -> Plan {
         first: None,
         max_parallel: 16,
         judge_always: false,
+        equivalence: false,
+        rubric: None,
+        judge_command: None,
         limits: Limits::default(),
         seed: 3,
         approval: None,

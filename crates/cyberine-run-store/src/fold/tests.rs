@@ -64,6 +64,7 @@ fn verdict(kind: &str, outcome: VerdictOutcome, winner: Option<&str>) -> Verdict
         winner: winner.map(str::to_owned),
         rationale: String::new(),
         votes: Vec::new(),
+        attacks: Vec::new(),
         usage: Usage::default(),
     }
 }
@@ -216,7 +217,8 @@ fn a_run_is_charged_what_its_metered_use_cost() {
         (Billing::Metered, failed("a", "timeout-wall"), 1.0),
         (Billing::Metered, failed("a", "auth"), 0.0),
         (Billing::Metered, settled(RunState::Error, Some("interrupted")), 1.0),
-        (Billing::Subscription, done("a", "x", paid(0.3)), 0.0),
+        (Billing::Subscription, done("a", "x", paid(0.3)), 0.3),
+        (Billing::Subscription, done("a", "x", Usage::default()), 0.0),
         (Billing::Free, done("a", "x", Usage::default()), 0.0),
         (Billing::Scripted, done("a", "x", paid(0.3)), 0.0),
     ] {

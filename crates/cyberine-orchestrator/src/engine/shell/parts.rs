@@ -3,7 +3,7 @@
 use cyberine_provider::{ProviderInfo, TurnError};
 use cyberine_run_store::{CandidateError, Steer};
 
-use super::Seat;
+use super::{Ended, Seat};
 use crate::machine::{Contestant, Input, Setup, Steering};
 use crate::plan::{Plan, Planned};
 use crate::team::Team;
@@ -26,6 +26,9 @@ pub(super) fn setup(plan: &Plan, team: &Team, steers: &[Steer]) -> Setup {
         first: plan.first,
         max_parallel: plan.max_parallel,
         judge_always: plan.judge_always,
+        equivalence: plan.equivalence,
+        rubric: plan.rubric.clone(),
+        extract: plan.judge_command.as_ref().and_then(|command| command.extract),
         seed: u64::from(plan.seed),
         gate: plan.approval,
         steered: steers.iter().map(|steer| Steering::new(steer.message, &steer.from, &steer.text)).collect(),
@@ -43,7 +46,11 @@ fn contestant(planned: &Planned, info: &ProviderInfo) -> Contestant {
     }
 }
 
-pub(super) fn input(seat: Seat, finished: Finished) -> Input {
+pub(super) fn input(ended: Ended) -> Input {
+    let (seat, finished) = match ended {
+        Ended::Turn(seat, finished) => (seat, finished),
+        Ended::Trial(outcome) => return Input::Tried(outcome),
+    };
     let Finished { answer, begun, usage, duration_ms } = finished;
     match (seat, answer) {
         (Seat::Candidate(candidate), Ok(text)) => Input::Answered { candidate, text, usage, duration_ms },

@@ -13,6 +13,7 @@ use crate::control::NoControls;
 use crate::plan::{WORKFLOW, plan};
 use crate::reaper::NoProcesses;
 use crate::ticks::NoTicks;
+use crate::trial::NoTrials;
 
 /// Never ends, whatever it is told.
 struct Deaf(ProviderInfo);
@@ -59,6 +60,7 @@ async fn a_turn_that_does_not_end_when_told_is_dropped_and_the_run_settles() {
     let engine = Engine {
         store: store.clone(),
         reaper: Arc::new(NoProcesses),
+        trials: Arc::new(NoTrials),
         ticks: Arc::new(NoTicks),
         bus: Arc::new(cyberine_bus::NoBus),
         sender: Sender::new(&Principal::local("u"), Channel::Run, InstanceId::random()),

@@ -2,7 +2,8 @@
 //! and nobody wins who has not answered.
 
 use super::*;
-use crate::llm_judge::Question;
+use crate::judge::{Attempt, Form, Question};
+use crate::trial::{TrialError, TrialReport};
 use cyberine_run_store::{DeciderKind, Event, OperatorDecision, ProcessCount, Run, fold};
 use cyberine_types::{RunId, Timestamp, Usd};
 use proptest::prelude::*;
@@ -22,6 +23,13 @@ struct Course {
     quorum: usize,
     max_parallel: usize,
     judge_always: bool,
+    judges: Vec<JudgeKind>,
+    equivalence: bool,
+}
+
+fn judges() -> impl Strategy<Value = Vec<JudgeKind>> {
+    let all = vec![JudgeKind::Consensus, JudgeKind::LlmJudge, JudgeKind::Adversarial, JudgeKind::Command];
+    proptest::sample::subsequence(all, 1..=4).prop_shuffle()
 }
 
 fn choices() -> impl Strategy<Value = Choice> {
@@ -41,8 +49,8 @@ fn courses() -> impl Strategy<Value = Course> {
         moment(),
         proptest::collection::vec(0..14_usize, 0..4),
     );
-    (endings, replies, picks, tuning, outside).prop_map(
-        |(endings, replies, picks, (quorum, max_parallel, judge_always), outside)| {
+    (endings, replies, picks, tuning, outside, judges(), any::<bool>()).prop_map(
+        |(endings, replies, picks, (quorum, max_parallel, judge_always), outside, judges, equivalence)| {
             let (cancel_at, gate, decide_at, expire_at, steer_at) = outside;
             Course {
                 endings,
@@ -56,6 +64,8 @@ fn courses() -> impl Strategy<Value = Course> {
                 quorum,
                 max_parallel,
                 judge_always,
+                judges,
+                equivalence,
             }
         },
     )
@@ -64,6 +74,7 @@ fn courses() -> impl Strategy<Value = Course> {
 enum Open {
     Candidate(usize),
     Judge(Question),
+    Trial(Attempt),
 }
 
 fn end(turn: Open, course: &Course, asked: &mut usize) -> Input {
@@ -75,12 +86,20 @@ fn end(turn: Open, course: &Course, asked: &mut usize) -> Input {
             3 => answered(at, "Same."),
             _ => answered(at, &format!("own {at}")),
         },
+        Open::Trial(attempt) => Input::Tried(match attempt.text.len() % 3 {
+            0 => Err(TrialError { detail: "no program".into() }),
+            rest => Ok(TrialReport { passed: rest == 1, end: "exit".into(), tail: String::new() }),
+        }),
         Open::Judge(question) => {
             *asked += 1;
             let count = question.texts.len();
-            let place = match course.replies[*asked % course.replies.len()] {
+            let drawn = course.replies[*asked % course.replies.len()];
+            let place = match drawn {
                 0 => return replied(Err("crashed"), 1),
                 1 => return replied(Ok("A wins, clearly".into()), 1),
+                _ if question.form != Form::Rank => {
+                    return replied(Ok(other_reply(&question.form, drawn)), 1);
+                }
                 2 => 0,
                 3 => count - 1,
                 _ => question.texts.iter().position(|text| text.starts_with("own")).unwrap_or(0),
@@ -94,6 +113,20 @@ fn end(turn: Open, course: &Course, asked: &mut usize) -> Input {
             replied(Ok(reply.to_string()), 1)
         }
     }
+}
+
+fn other_reply(form: &Form, drawn: u8) -> String {
+    let reply = match form {
+        Form::Same => serde_json::json!({ "same": drawn != 4, "reason": "" }),
+        Form::Attack if drawn == 4 => serde_json::json!({ "attacks": [] }),
+        Form::Attack => {
+            let attack = serde_json::json!({ "severity": "fatal", "claim": "no", "quote": null });
+            serde_json::json!({ "attacks": [attack] })
+        }
+        Form::Confirm { .. } if drawn == 4 => serde_json::json!({ "true_of": [], "reason": "" }),
+        Form::Confirm { .. } | Form::Rank => serde_json::json!({ "true_of": ["A", "B"], "reason": "" }),
+    };
+    reply.to_string()
 }
 
 /// What comes from outside at `step`, and what others have written into the log by then.
@@ -139,10 +172,12 @@ fn play(course: &Course) -> Outcome {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let (quorum, max_parallel, judge_always) = (course.quorum, course.max_parallel, course.judge_always);
     let gate = course.gate.map(|on_expiry| Gate { seconds: 60, on_expiry });
-    let mut machine = Machine::new(Setup { quorum, max_parallel, judge_always, gate, ..setup(&names) });
+    let (judges, equivalence) = (course.judges.clone(), course.equivalence);
+    let tuned = Setup { quorum, max_parallel, judge_always, gate, judges, equivalence, ..setup(&names) };
+    let mut machine = Machine::new(tuned);
     let (mut outcome, mut open, mut asked) = (Outcome::default(), Vec::new(), 0);
     let (mut inputs, mut killed) = (vec![Input::Begin], false);
-    for step in 0..80 {
+    for step in 0..300 {
         if outcome.ends.is_empty() {
             let (log, more) = outside(course, step);
             outcome.log.extend(log);
@@ -159,6 +194,7 @@ fn play(course: &Course) -> Outcome {
                         outcome.asked.push(question.guidance.len());
                         open.push(Open::Judge(question));
                     }
+                    Action::Try(attempt) => open.push(Open::Trial(attempt)),
                     Action::Suspend(gate) => outcome.log.push(RunEvent::ApprovalRequested {
                         step: STEP_ID.to_owned(),
                         expires_at: Timestamp::from_unix_ms(60_000),

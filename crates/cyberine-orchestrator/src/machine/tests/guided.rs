@@ -1,7 +1,7 @@
 //! Guidance: what is taken in, and which questions to judges show it.
 
 use super::*;
-use crate::llm_judge::Guidance;
+use crate::judge::Guidance;
 
 fn question(effects: &Effects) -> Vec<Guidance> {
     match effects.actions.last() {
