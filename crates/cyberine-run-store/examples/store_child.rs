@@ -11,8 +11,8 @@ use std::io::Read as _;
 use std::sync::Arc;
 
 use cyberine_run_store::{
-    Begun, Choice, Claim, DecideOutcome, DeciderKind, Idempotency as _, IdempotencyKey, NewRun, ProcessCount,
-    Reserve, RunEvent, RunState, RunStore as _, SqliteRunStore, StoreError, Wish,
+    Begun, CallerCap, Choice, Claim, DecideOutcome, DeciderKind, Idempotency as _, IdempotencyKey, NewRun,
+    ProcessCount, Reserve, RunEvent, RunState, RunStore as _, Share, SqliteRunStore, StoreError, Wish,
 };
 use cyberine_types::{Billing, CostBasis, ManualClock, RunId, Timestamp, Usage, Usd};
 
@@ -31,6 +31,7 @@ fn main() {
     let outcome = runtime.block_on(async {
         match mode.as_str() {
             "capped" => child.capped().await,
+            "spender" => child.spends_until_refused().await,
             "once" => child.whole_run().await,
             "forever" => loop {
                 child.whole_run().await?;
@@ -93,6 +94,75 @@ impl Child {
     async fn capped(&self) -> Result<(), StoreError> {
         let _claim = self.admit(Some(Usd::from_dollars(10.0))).await?;
         std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+        Ok(())
+    }
+
+    /// Runs one run after the other under every kind of cap, until eight in a row are refused. They
+    /// end in every way there is, some not at all. `project` is `<caller> <project>` here.
+    async fn spends_until_refused(&self) -> Result<(), StoreError> {
+        let (caller, project) = self.project.split_once(' ').unwrap();
+        let (mut refused, mut turn) = (0, std::process::id());
+        while refused < 8 {
+            turn = turn.wrapping_add(1);
+            let run = NewRun {
+                id: RunId::random(),
+                workflow: "mcp-orchestrate".to_owned(),
+                prompt: "three rivers".to_owned(),
+                cwd: project.to_owned(),
+                requested_by: caller.to_owned(),
+                spec: serde_json::json!({}),
+            };
+            let share = |provider: &str, cents: u32, cap: u32| Share {
+                provider: provider.to_owned(),
+                billing: Billing::Metered,
+                amount: Usd::from_dollars(f64::from(cents) / 100.0),
+                daily_cap: Some(Usd::from_dollars(f64::from(cap))),
+            };
+            let name = caller.split_once('@').unwrap().0;
+            let reserve = Reserve {
+                shares: vec![share("a", 20, 4), share("b", 15, 3)],
+                caller_caps: vec![CallerCap { caller: name.to_owned(), daily_cap: Usd::from_dollars(2.0) }],
+                ..Reserve::of(Usd::from_dollars(0.3), Some(Usd::from_dollars(6.0)))
+            };
+            let claim = match self.store.admit(run, reserve).await {
+                Ok(claim) => claim,
+                Err(StoreError::CapReached { .. }) => {
+                    refused += 1;
+                    say("refused cap_reached");
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            refused = 0;
+            say(&format!("ack {} 1", claim.run()));
+            self.append(&claim, begin()).await?;
+            let usage = |dollars: f64| Usage {
+                usd: Some(Usd::from_dollars(dollars)),
+                basis: CostBasis::Reported,
+                ..Usage::default()
+            };
+            let (step, candidate) = ("dispatch".to_owned(), "a".to_owned());
+            let ended = |state| {
+                let processes = ProcessCount::default();
+                RunEvent::Settled { state, detail: "over".to_owned(), reason: None, processes }
+            };
+            match turn % 5 {
+                // Its claim is given up with money held: whoever looks next settles it.
+                0 => drop(claim),
+                1 => self.append(&claim, vec![ended(RunState::Cancelled)]).await?,
+                2 => {
+                    let (code, message, usage) = ("rejected".to_owned(), "no".to_owned(), Usage::default());
+                    let failed =
+                        RunEvent::CandidateFailed { step, candidate, code, message, usage, duration_ms: 1 };
+                    self.append(&claim, vec![failed, ended(RunState::Error)]).await?;
+                }
+                _ => {
+                    let (output, usage) = ("Rhine".to_owned(), usage(0.11));
+                    let done = RunEvent::CandidateDone { step, candidate, output, usage, duration_ms: 1 };
+                    self.append(&claim, vec![done, ended(RunState::Done)]).await?;
+                }
+            }
+        }
         Ok(())
     }
 

@@ -16,6 +16,13 @@ const MOST: Usd = Usd::from_micros(1 << 50);
 /// Failures for which no provider charges: the request was not made, or not accepted.
 const NOT_BILLED: [&str; 6] = ["unreachable", "auth", "billing", "rate-limit", "rejected", "budget"];
 
+/// Whether a turn that failed like this was not charged for: its request was not made, or not
+/// accepted.
+#[must_use]
+pub fn is_unbilled(code: &str) -> bool {
+    NOT_BILLED.contains(&code)
+}
+
 /// One turn of a provider, of a candidate or of a judge.
 struct Turn<'a> {
     provider: &'a str,
@@ -29,9 +36,13 @@ impl Turn<'_> {
     /// Whether it costs money per token: it is paid for like that, or has a price of its own, as
     /// that of a program has which went past its subscription to a key.
     fn is_metered(&self) -> bool {
-        let refused = self.error.is_some_and(|error| NOT_BILLED.contains(&error.code.as_str()));
+        let refused = self.error.is_some_and(|error| is_unbilled(&error.code));
         let priced = matches!(self.usage.basis, CostBasis::Reported | CostBasis::Computed);
-        priced || self.billing == Billing::Metered && !(refused && *self.usage == Usage::default())
+        match self.billing {
+            Billing::Metered => !(refused && *self.usage == Usage::default()),
+            Billing::Subscription | Billing::Free => priced,
+            Billing::Scripted => false,
+        }
     }
 
     /// What is known of its cost, and whether that is all of it.

@@ -250,4 +250,63 @@ mod tests {
         }
         assert_eq!(billing_of("barter"), Billing::Metered);
     }
+
+    /// A database with `runs` runs of each of `days` days, from day 1 on.
+    fn filled(runs: u32, days: u32) -> Connection {
+        let mut conn = Connection::open_in_memory().unwrap();
+        crate::schema::migrate(&mut conn).unwrap();
+        conn.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
+        let numbers = "WITH RECURSIVE k(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM k WHERE n < ?1)";
+        let day = format!("1 + (n - 1) / {runs}");
+        let reservations = format!(
+            "{numbers} INSERT INTO reservations(run, day, held, spent, caller)
+             SELECT n, {day}, 100, iif(n % 10 = 0, NULL, 50), 'host-' || (n % 5) || '@1' FROM k"
+        );
+        conn.execute(&reservations, [runs * days]).unwrap();
+        for provider in ["a", "b"] {
+            let charges = format!(
+                "{numbers} INSERT INTO charges(run, provider, day, billing, held, spent, turns, unknown, input, output)
+                 SELECT n, '{provider}', {day}, 'metered', 60, iif(n % 10 = 0, NULL, 25), 2, 0, 3, 4 FROM k"
+            );
+            conn.execute(&charges, [runs * days]).unwrap();
+        }
+        conn
+    }
+
+    #[test]
+    fn a_day_among_100_000_runs_is_added_up_from_its_own_rows_in_an_index() {
+        use rusqlite::StatementStatus;
+
+        let (alone, among) = (filled(1_000, 1), filled(1_000, 100));
+        let day = UtcDay::from_number(1);
+        for cap in [Cap::Day, Cap::Provider("a".to_owned()), Cap::Caller("host-1".to_owned())] {
+            assert_eq!(under(&alone, day, &cap).unwrap(), under(&among, day, &cap).unwrap(), "{cap:?}");
+        }
+        let steps = |conn: &Connection, sql: &str, name: Option<&str>| {
+            let mut statement = conn.prepare(sql).unwrap();
+            let read = match name {
+                Some(name) => statement.query_row(params![1, name], totals),
+                None => statement.query_row([1], totals),
+            };
+            read.unwrap();
+            statement.get_status(StatementStatus::VmStep)
+        };
+        for (sql, name) in [(DAY, None), (PROVIDER, Some("a")), (CALLER, Some("host-1"))] {
+            let (alone, among) = (steps(&alone, sql, name), steps(&among, sql, name));
+            // One step tells the day's last row from the table's.
+            assert!(alone.abs_diff(among) <= 2, "{alone} {among}: {sql}");
+        }
+        let told = spending(&among, day, UtcDay::from_number(2)).unwrap();
+        assert_eq!(told, [told[0].clone(), spending(&alone, day, day).unwrap().remove(0)]);
+        let first = &told[1];
+        assert_eq!((first.runs, first.providers.len(), first.callers.len()), (1_000, 2, 5));
+        let held = DayTotals { reserved: Usd::from_micros(10_000), spent: Usd::from_micros(45_000) };
+        assert_eq!(first.totals, held);
+        let of_a = DayTotals { reserved: Usd::from_micros(6_000), spent: Usd::from_micros(22_500) };
+        assert_eq!(first.providers[0].totals, of_a);
+        assert_eq!(
+            first.providers[0].used,
+            Used { turns: 2_000, unknown_cost: 0, input: 3_000, output: 4_000 }
+        );
+    }
 }

@@ -6,6 +6,7 @@
     reason = "a test stops where it fails, says why it skips, and starts children of its own"
 )]
 
+mod budgets;
 mod contract;
 mod decisions;
 mod doctor;
