@@ -8,9 +8,13 @@ use serde_json::{Value, json};
 pub(crate) use self::parser::{MessageParser, MessageUsage};
 use crate::config::HttpConfig;
 use crate::http_provider::{Dialect, Service};
-use crate::port::{Limits, Role, Turn};
+use crate::port::{Limits, Message, Role, ToolCall, ToolSpec, Turn};
 use crate::quote::Quoter;
 use crate::wire::Wire;
+use crate::{schema, talk};
+
+/// Where Anthropic itself is.
+const ANTHROPIC: &str = "https://api.anthropic.com";
 
 /// The variable that every Anthropic client reads its key from.
 pub(crate) const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
@@ -20,7 +24,7 @@ pub(crate) struct Messages;
 
 impl Dialect for Messages {
     fn service(&self) -> Service {
-        Service { kind: "anthropic", url: Some("https://api.anthropic.com"), key_env: Some(ANTHROPIC_KEY) }
+        Service { kind: "anthropic", url: Some(ANTHROPIC), key_env: Some(ANTHROPIC_KEY) }
     }
 
     fn url(&self, base: &str, _model: &str) -> String {
@@ -40,28 +44,25 @@ impl Dialect for Messages {
     }
 
     fn body(&self, config: &HttpConfig, turn: &Turn, limits: &Limits) -> Value {
-        let (system, talk): (Vec<_>, Vec<_>) =
-            turn.messages.iter().partition(|message| message.role == Role::System);
-        let messages: Vec<Value> = talk
-            .iter()
-            .map(|message| {
-                let role = if message.role == Role::Assistant { "assistant" } else { "user" };
-                json!({ "role": role, "content": message.text })
-            })
-            .collect();
+        let messages: Vec<Value> = talk::exchanges(turn).iter().map(|group| message(group)).collect();
         let mut body = json!({
             "model": config.model,
             "max_tokens": limits.max_tokens,
             "messages": messages,
             "stream": true,
         });
-        if !system.is_empty() {
-            let texts: Vec<&str> = system.iter().map(|message| message.text.as_str()).collect();
-            body["system"] = Value::String(texts.join("\n\n"));
+        if let Some(system) = talk::instructions(turn) {
+            body["system"] = Value::String(system);
         }
         if !turn.tools.is_empty() {
-            let tool = |tool: &crate::ToolSpec| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.input_schema });
+            let tool = |tool: &ToolSpec| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.input_schema });
             body["tools"] = turn.tools.iter().map(tool).collect();
+        }
+        if let Some(schema) = turn.output_schema.as_ref().filter(|_| config.structured_output) {
+            // Anthropic itself refuses a schema beyond its subset; other servers take any.
+            let own = talk::is_makers(config, ANTHROPIC);
+            let schema = if own { schema::enforced(schema) } else { schema.clone() };
+            body["output_config"] = json!({ "format": { "type": "json_schema", "schema": schema } });
         }
         body
     }
@@ -74,4 +75,26 @@ impl Dialect for Messages {
 /// The address without the version, which belongs to the paths of this wire.
 fn root(base: &str) -> &str {
     base.strip_suffix("/v1").unwrap_or(base)
+}
+
+/// What was said at once, as this wire has it: the results of tools are the user's.
+fn message(group: &[&Message]) -> Value {
+    let result = |message: &&Message| {
+        let id = talk::answered(message);
+        json!({ "type": "tool_result", "tool_use_id": id, "content": message.text })
+    };
+    let said = group[0];
+    match said.role {
+        Role::Tool => json!({ "role": "user", "content": group.iter().map(result).collect::<Vec<_>>() }),
+        Role::Assistant if !said.calls.is_empty() => {
+            let text = json!({ "type": "text", "text": said.text });
+            // A block of white space is refused.
+            let text = (!cyberine_types::is_blank(&said.text)).then_some(text);
+            let call = |call: &ToolCall| json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments });
+            let blocks: Vec<Value> = text.into_iter().chain(said.calls.iter().map(call)).collect();
+            json!({ "role": "assistant", "content": blocks })
+        }
+        Role::Assistant => json!({ "role": "assistant", "content": said.text }),
+        Role::User | Role::System => json!({ "role": "user", "content": said.text }),
+    }
 }

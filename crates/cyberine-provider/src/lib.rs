@@ -49,8 +49,10 @@ mod quote;
 mod redact;
 #[cfg(test)]
 mod samples;
+mod schema;
 mod sse;
 mod stream;
+mod talk;
 mod text;
 mod wire;
 

@@ -8,9 +8,16 @@ use serde_json::{Value, json};
 pub(crate) use self::parser::ChatParser;
 use crate::config::HttpConfig;
 use crate::http_provider::{Dialect, Service};
-use crate::port::{Limits, Role, Turn};
+use crate::port::{Limits, Message, Role, ToolCall, ToolSpec, Turn};
 use crate::quote::Quoter;
 use crate::wire::Wire;
+use crate::{schema, talk};
+
+/// Where OpenAI itself is.
+pub(crate) const OPENAI: &str = "https://api.openai.com";
+
+/// The variable that every OpenAI client reads its key from.
+pub(crate) const OPENAI_KEY: &str = "OPENAI_API_KEY";
 
 /// Kind `openai`.
 pub(crate) struct Chat;
@@ -29,11 +36,7 @@ impl Dialect for Chat {
     }
 
     fn body(&self, config: &HttpConfig, turn: &Turn, limits: &Limits) -> Value {
-        let messages: Vec<Value> = turn
-            .messages
-            .iter()
-            .map(|message| json!({ "role": role(message.role), "content": message.text }))
-            .collect();
+        let messages: Vec<Value> = turn.messages.iter().map(message).collect();
         let mut body = json!({
             "model": config.model,
             "messages": messages,
@@ -42,7 +45,7 @@ impl Dialect for Chat {
             max_tokens_field(config): limits.max_tokens,
         });
         if !turn.tools.is_empty() {
-            let tool = |tool: &crate::ToolSpec| {
+            let tool = |tool: &ToolSpec| {
                 json!({ "type": "function", "function": {
                     "name": tool.name, "description": tool.description, "parameters": tool.input_schema,
                 } })
@@ -51,7 +54,7 @@ impl Dialect for Chat {
         }
         if let Some(schema) = turn.output_schema.as_ref().filter(|_| config.structured_output) {
             body["response_format"] =
-                json!({ "type": "json_schema", "json_schema": { "name": "answer", "schema": schema } });
+                json!({ "type": "json_schema", "json_schema": answer_format(config, schema) });
         }
         body
     }
@@ -61,16 +64,42 @@ impl Dialect for Chat {
     }
 }
 
-/// OpenAI's own reasoning models refuse the older field, compatible servers know only it.
-fn max_tokens_field(config: &HttpConfig) -> &'static str {
-    let url = config.base_url.as_deref().unwrap_or_default();
-    if url.starts_with("https://api.openai.com/") { "max_completion_tokens" } else { "max_tokens" }
-}
-
-fn role(role: Role) -> &'static str {
-    match role {
+/// A message as this wire has it.
+fn message(message: &Message) -> Value {
+    let role = match message.role {
         Role::System => "system",
         Role::User => "user",
         Role::Assistant => "assistant",
+        Role::Tool => {
+            let id = talk::answered(message);
+            return json!({ "role": "tool", "tool_call_id": id, "content": message.text });
+        }
+    };
+    let mut said = json!({ "role": role, "content": message.text });
+    if !message.calls.is_empty() {
+        let call = |call: &ToolCall| {
+            let function = json!({ "name": call.name, "arguments": call.arguments.to_string() });
+            json!({ "id": call.id, "type": "function", "function": function })
+        };
+        said["tool_calls"] = message.calls.iter().map(call).collect();
     }
+    said
+}
+
+/// The form an answer is held to, as both of OpenAI's wires name it. OpenAI itself enforces only
+/// schemas of a certain form; other servers take any.
+pub(crate) fn answer_format(config: &HttpConfig, schema: &Value) -> Value {
+    if is_openai(config) && schema::is_total(schema) {
+        return json!({ "name": "answer", "schema": schema::enforced(schema), "strict": true });
+    }
+    json!({ "name": "answer", "schema": schema })
+}
+
+/// OpenAI's own reasoning models refuse the older field, compatible servers know only it.
+fn max_tokens_field(config: &HttpConfig) -> &'static str {
+    if is_openai(config) { "max_completion_tokens" } else { "max_tokens" }
+}
+
+fn is_openai(config: &HttpConfig) -> bool {
+    talk::is_makers(config, OPENAI)
 }

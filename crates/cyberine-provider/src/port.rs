@@ -94,6 +94,29 @@ pub struct Message {
     pub role: Role,
     /// What is said.
     pub text: String,
+    /// The tools the model called, where it speaks; the one call whose result this is, where a tool
+    /// does; else none.
+    pub calls: Vec<ToolCall>,
+}
+
+impl Message {
+    /// A message of `role` that says `text`.
+    #[must_use]
+    pub fn new(role: Role, text: impl Into<String>) -> Self {
+        Self { role, text: text.into(), calls: Vec::new() }
+    }
+
+    /// What the model said when it called tools: `text` and `calls`, as they came.
+    #[must_use]
+    pub fn calling(text: impl Into<String>, calls: Vec<ToolCall>) -> Self {
+        Self { role: Role::Assistant, text: text.into(), calls }
+    }
+
+    /// The result of `call`.
+    #[must_use]
+    pub fn result(call: ToolCall, text: impl Into<String>) -> Self {
+        Self { role: Role::Tool, text: text.into(), calls: vec![call] }
+    }
 }
 
 /// Who speaks.
@@ -105,6 +128,8 @@ pub enum Role {
     User,
     /// The model.
     Assistant,
+    /// A tool that the model called.
+    Tool,
 }
 
 /// A tool the model may call.
@@ -158,7 +183,7 @@ pub enum TurnEvent {
 }
 
 /// A tool call as the model wrote it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCall {
     /// The provider's id of the call.
     pub id: String,
@@ -166,6 +191,16 @@ pub struct ToolCall {
     pub name: String,
     /// The arguments.
     pub arguments: Value,
+    /// What the provider wants back with the call, as it came: some carry their reasoning in it.
+    pub signature: Option<String>,
+}
+
+impl ToolCall {
+    /// A call of `name` with `arguments`.
+    #[must_use]
+    pub fn new(id: impl Into<String>, name: impl Into<String>, arguments: Value) -> Self {
+        Self { id: id.into(), name: name.into(), arguments, signature: None }
+    }
 }
 
 /// Why a turn that went well is over.

@@ -13,6 +13,7 @@ pub(crate) fn render(messages: &[Message]) -> String {
             Role::System => format!("[instructions]\n{}", message.text),
             Role::User => format!("[user]\n{}", message.text),
             Role::Assistant => format!("[assistant]\n{}", message.text),
+            Role::Tool => format!("[result]\n{}", message.text),
         })
         .collect();
     parts.join("\n\n")
@@ -23,7 +24,7 @@ mod tests {
     use super::*;
 
     fn message(role: Role, text: &str) -> Message {
-        Message { role, text: text.to_owned() }
+        Message::new(role, text)
     }
 
     #[test]

@@ -63,8 +63,8 @@ impl Redactor {
 
     /// A tool call without secrets.
     pub(crate) fn call(&self, call: ToolCall) -> ToolCall {
-        let ToolCall { id, name, arguments } = call;
-        ToolCall { id: self.whole(&id), name: self.whole(&name), arguments: self.value(arguments) }
+        let (id, name) = (self.whole(&call.id), self.whole(&call.name));
+        ToolCall { id, name, arguments: self.value(call.arguments), signature: call.signature }
     }
 
     fn value(&self, value: Value) -> Value {
@@ -184,11 +184,8 @@ mod tests {
 
     #[test]
     fn a_tool_call_is_clean_in_every_part() {
-        let call = ToolCall {
-            id: "sk-hunter2".into(),
-            name: "x-sk-hunter2".into(),
-            arguments: json!({"sk-hunter2": ["sk-hunter2", {"a": "=sk-hunter2="}, 7, null]}),
-        };
+        let arguments = json!({"sk-hunter2": ["sk-hunter2", {"a": "=sk-hunter2="}, 7, null]});
+        let call = ToolCall::new("sk-hunter2", "x-sk-hunter2", arguments);
         let clean = redactor(&["sk-hunter2"]).call(call);
         let expected = json!({"[redacted]": ["[redacted]", {"a": "=[redacted]="}, 7, null]});
         assert_eq!((clean.id.as_str(), clean.name.as_str()), ("[redacted]", "x-[redacted]"));

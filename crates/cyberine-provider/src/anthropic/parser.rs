@@ -263,6 +263,6 @@ impl ToolUse {
         let arguments = serde_json::from_str(text).map_err(|_| TurnError::Protocol {
             detail: format!("the arguments of tool `{}` are not JSON", quoter.head(&self.name)),
         })?;
-        Ok(ToolCall { id: self.id, name: self.name, arguments })
+        Ok(ToolCall::new(self.id, self.name, arguments))
     }
 }

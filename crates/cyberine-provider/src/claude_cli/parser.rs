@@ -137,11 +137,11 @@ impl StreamJsonParser {
         for block in blocks {
             match block["type"].as_str() {
                 Some("text") => whole.push_str(block["text"].as_str().unwrap_or_default()),
-                Some("tool_use") => out.push(WireEvent::ToolCall(ToolCall {
-                    id: block["id"].as_str().unwrap_or_default().to_owned(),
-                    name: block["name"].as_str().unwrap_or_default().to_owned(),
-                    arguments: block["input"].clone(),
-                })),
+                Some("tool_use") => out.push(WireEvent::ToolCall(ToolCall::new(
+                    block["id"].as_str().unwrap_or_default(),
+                    block["name"].as_str().unwrap_or_default(),
+                    block["input"].clone(),
+                ))),
                 _ => {}
             }
         }

@@ -210,7 +210,7 @@ fn a_scripted_program_says_so_and_costs_nothing() {
 #[test]
 fn a_conversation_is_one_text_and_tools_are_refused() {
     let mut asked = turn("why?");
-    asked.messages.insert(0, Message { role: Role::System, text: "be brief".to_owned() });
+    asked.messages.insert(0, Message::new(Role::System, "be brief"));
     let tool = ToolSpec { name: "t".into(), description: String::new(), input_schema: json!({}) };
     let taken = block_on(async { take(&provider(shell("cat")), asked.clone()).await });
     assert_eq!(taken.text, "be brief\n\nwhy?");

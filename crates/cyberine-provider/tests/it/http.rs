@@ -40,7 +40,7 @@ fn a_chat_completion_is_asked_for_and_read() {
         config["prices"] = json!({ "input_usd_per_mtok": 1.0, "output_usd_per_mtok": 2.0 });
         config["billing"] = json!("metered");
         let mut asked = turn("-why?");
-        asked.messages.insert(0, Message { role: Role::System, text: "be brief".to_owned() });
+        asked.messages.insert(0, Message::new(Role::System, "be brief"));
         asked.output_schema = Some(json!({ "type": "object" }));
         asked.tools = vec![ToolSpec {
             name: "t".into(),
@@ -138,14 +138,11 @@ fn a_message_is_asked_for_and_read() {
         let mut config = anthropic(&server);
         config["max_tokens"] = json!(64);
         let mut asked = turn("why?");
-        asked.messages.insert(0, Message { role: Role::System, text: "be brief".to_owned() });
+        asked.messages.insert(0, Message::new(Role::System, "be brief"));
         let taken = take(&provider(config), asked).await;
 
         assert_eq!(taken.outcome, Ok(StopReason::ToolUse));
-        assert_eq!(
-            taken.calls,
-            [ToolCall { id: "t1".into(), name: "look".into(), arguments: json!({ "a": 1 }) }]
-        );
+        assert_eq!(taken.calls, [ToolCall::new("t1", "look", json!({ "a": 1 }))]);
         // The server says itself that no model was called.
         let cost = Usage { usd: Some(Usd::ZERO), basis: CostBasis::Scripted, ..Usage::default() };
         assert_eq!(taken.usage, Some(Usage { input: 3, output: 9, ..cost }));
@@ -204,8 +201,8 @@ fn parallel_tool_calls_are_put_together() {
         let server = Server::streaming(vec![Step::Send(stream.concat().into_bytes())]).await;
         let taken = take(&provider(openai(&server)), turn("x")).await;
         assert_eq!(taken.outcome, Ok(StopReason::ToolUse));
-        let one = ToolCall { id: "a".into(), name: "one".into(), arguments: json!({}) };
-        let two = ToolCall { id: "b".into(), name: "two".into(), arguments: json!({ "x": [1] }) };
+        let one = ToolCall::new("a", "one", json!({}));
+        let two = ToolCall::new("b", "two", json!({ "x": [1] }));
         assert_eq!(taken.calls, [one, two]);
     });
 }

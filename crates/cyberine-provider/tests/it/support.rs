@@ -47,7 +47,7 @@ pub(crate) fn turn(text: &str) -> Turn {
     static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     Turn {
-        messages: vec![Message { role: Role::User, text: text.to_owned() }],
+        messages: vec![Message::new(Role::User, text)],
         tools: vec![],
         output_schema: None,
         limits: Limits::default(),
