@@ -17,9 +17,10 @@ const TIERS: &[(&str, u8)] = &[
     ("cyberine-bus", 2),
     ("cyberine-presence", 2),
     ("cyberine-install", 2),
-    ("cyberine-provider", 2),
     ("cyberine-server", 2),
-    ("cyberine-orchestrator", 3),
+    ("cyberine-client", 2),
+    ("cyberine-provider", 3),
+    ("cyberine-orchestrator", 4),
     ("cyberine-operator", 5),
     ("cyberine-app", 6),
     ("cyberine", 6),
@@ -214,7 +215,7 @@ mod tests {
     fn a_dependency_upward_or_sideways_is_a_fault() {
         assert_eq!(dependency_fault("cyberine-server", "cyberine-protocol"), None);
         assert!(dependency_fault("cyberine-protocol", "cyberine-server").is_some());
-        assert!(dependency_fault("cyberine-provider", "cyberine-run-store").is_some());
+        assert!(dependency_fault("cyberine-bus", "cyberine-run-store").is_some());
         assert!(dependency_fault("xtask", "cyberine-types").is_some());
         assert!(dependency_fault("cyberine-app", "cyberine-scripted-llm").is_some());
     }

@@ -36,7 +36,7 @@ const REAP: Duration = Duration::from_secs(1);
 ///
 /// Whatever is long or secret goes on the input: arguments are visible to every user of the
 /// machine, and the system bounds their size (128 KiB each on Linux).
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Spawn {
     /// The program: a name to look up in the `PATH` of `environment`, or a path.
     pub program: OsString,
