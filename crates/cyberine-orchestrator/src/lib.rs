@@ -34,6 +34,7 @@ mod machine;
 mod news;
 mod plan;
 mod reaper;
+mod selftest;
 mod shuffle;
 mod supervisor;
 mod team;
@@ -53,6 +54,7 @@ pub use label::{SCRIPTED_LABEL, is_scripted, labelled};
 pub use llm_judge::LLM_JUDGE;
 pub use plan::{Gate, MAX_RUBRIC, Plan, PlanError, Planned, STEP_ID, STEP_NAME, WORKFLOW, plan};
 pub use reaper::{NoProcesses, Reaper};
+pub use selftest::{Case, Examination, Group, GroupReport, Inquiry, JudgeReport, Replied, cases, inquire};
 pub use supervisor::{
     DispatchError, DispatchRequest, Dispatched, LaunchError, Launched, Launcher, MAX_PROMPT, Supervisor,
     Unanswered,
