@@ -1,12 +1,12 @@
 //! Providers, built from a plan and from what the environment holds.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use cyberine_orchestrator::{Plan, Planned, Team, Unavailable};
 use cyberine_process::ChildEnvironment;
-use cyberine_provider::{BuildError, Provider, ProviderConfig, TurnError};
+use cyberine_provider::{BuildError, Provider, TurnError};
 
 use crate::discovery::executable;
 use crate::environment::Environment;
