@@ -154,6 +154,20 @@ impl ProviderConfig {
         Some(other)
     }
 
+    /// The account it uses, in words that are the same for every configuration that uses it: the
+    /// address or the program, and the name of what it pays with.
+    #[must_use]
+    pub fn account(&self) -> String {
+        let profile = self.profile();
+        let whom = match profile.program {
+            Some(program) => program.display().to_string(),
+            None => profile.url.trim_end_matches('/').to_owned(),
+        };
+        let passed = profile.env.iter().map(String::as_str).filter(|name| crate::build::names_secret(name));
+        let keys: Vec<&str> = profile.key_env.into_iter().chain(passed).collect();
+        format!("{whom}\n{}", keys.join(","))
+    }
+
     /// What the provider is, for records and for people.
     #[must_use]
     pub fn info(&self, name: &str) -> ProviderInfo {

@@ -212,7 +212,7 @@ async fn take_until(
             Some(Ok(TurnEvent::Text(text))) => taken.text.push_str(&text),
             Some(Ok(TurnEvent::Retract)) => taken.text.clear(),
             Some(Ok(TurnEvent::Usage(usage))) => taken.usage = Some(usage),
-            Some(Ok(TurnEvent::ToolCall(_))) => {}
+            Some(Ok(TurnEvent::ToolCall(_) | TurnEvent::Waiting { .. })) => {}
             Some(Ok(TurnEvent::Stop(stop))) => taken.end = Some(Ok(stop)),
             Some(Err(error)) => taken.end = Some(Err(error)),
         }

@@ -37,6 +37,7 @@ pub mod contract;
 mod cost;
 mod error;
 mod fault;
+mod gate;
 mod http;
 mod http_provider;
 mod loop_detector;
@@ -47,6 +48,7 @@ mod probe;
 mod prompt;
 mod quote;
 mod redact;
+mod retry;
 #[cfg(test)]
 mod samples;
 mod schema;
@@ -63,8 +65,10 @@ pub use config::{
 };
 pub use cost::{BUILT_IN_PRICES, LongPrices, PriceEntry, PriceTable, Prices};
 pub use error::TurnError;
+pub use gate::{AccountGate, Entry, GateError, GateState, LONGEST_CLOSED, MemoryGate, Place};
 pub use port::{
     Capabilities, Limits, Message, Provider, ProviderInfo, Role, StopReason, ToolCall, ToolSpec, Turn,
     TurnEvent,
 };
 pub use probe::{Login, Probe};
+pub use retry::retrying;

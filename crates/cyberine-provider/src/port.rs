@@ -178,6 +178,13 @@ pub enum TurnEvent {
     ToolCall(ToolCall),
     /// What has been used so far, in total: it replaces the figure before.
     Usage(Usage),
+    /// Nothing of an answer has come, and the turn waits before it is taken, or taken again.
+    Waiting {
+        /// How long; zero where that is not known.
+        wait: Duration,
+        /// Why.
+        reason: String,
+    },
     /// The turn is over, and well.
     Stop(StopReason),
 }

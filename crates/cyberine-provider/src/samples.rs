@@ -182,7 +182,7 @@ fn fold(events: Vec<TurnEvent>, outcome: Result<StopReason, TurnError>) -> Read 
             }
             TurnEvent::ToolCall(call) => read.calls.push(call),
             TurnEvent::Usage(usage) => read.usage = Some(usage),
-            TurnEvent::Stop(stop) => panic!("a wire cannot stop a turn: {stop:?}"),
+            over @ (TurnEvent::Stop(_) | TurnEvent::Waiting { .. }) => panic!("no wire says that: {over:?}"),
         }
     }
     read
