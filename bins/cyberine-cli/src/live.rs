@@ -85,7 +85,7 @@ impl<'a> Live<'a> {
         let note = tick.map_or("", |tick| tick.note.as_str());
         let error = candidate.error.as_ref().map_or(note, |error| error.message.as_str());
         vec![
-            escaped(&candidate.provider),
+            escaped(&candidate.id),
             candidate.model.as_deref().map(escaped).unwrap_or_default(),
             candidate.state.name().to_owned(),
             spent(used, candidate),
@@ -114,7 +114,7 @@ impl<'a> Live<'a> {
 }
 
 fn line_of(candidate: &Candidate) -> String {
-    let name = escaped(&candidate.provider);
+    let name = escaped(&candidate.id);
     match (candidate.state, &candidate.error) {
         (_, Some(error)) => format!("{name}: {}: {}", error.code, cut(&error.message, 300)),
         (RunState::Done, None) => format!("{name}: done, {}", spent(&candidate.usage, candidate)),

@@ -61,7 +61,7 @@ fn print_step(out: &Out, step: &Step) {
         print_verdict(out, verdict);
     }
     if let Some(winner) = step.winner() {
-        heading(out, &format!("Winner: {}", escaped(&winner.provider)));
+        heading(out, &format!("Winner: {}", escaped(&winner.id)));
         out.foreign(&winner.output, "  ");
     }
 }
@@ -72,7 +72,7 @@ fn print_answers(out: &Out, step: &Step) {
     for group in answered.chunks(fitting(width)) {
         let columns: Vec<String> = group
             .iter()
-            .map(|one| format!("{}\n\n{}", escaped(&one.provider), shortened(&plain(&one.output))))
+            .map(|one| format!("{}\n\n{}", escaped(&one.id), shortened(&plain(&one.output))))
             .collect();
         out.line("");
         side_by_side(&columns, width).iter().for_each(|line| out.line(format_args!("  {line}")));
@@ -101,9 +101,15 @@ fn heading(out: &Out, text: &str) {
 
 /// One line about a candidate: name, wire, model, state, what it used.
 pub(crate) fn row(candidate: &Candidate) -> Vec<String> {
-    let note = candidate.error.as_ref().map(|error| cut(&format!("{}: {}", error.code, error.message), 160));
+    let failed = candidate.error.as_ref().map(|error| format!("{}: {}", error.code, error.message));
+    let stood_in = || {
+        candidate.fell_back.as_ref().map(|first| {
+            format!("in place of {}: {}", first.model.as_deref().unwrap_or("its model"), first.error.code)
+        })
+    };
+    let note = failed.or_else(stood_in).map(|note| cut(&note, 160));
     vec![
-        escaped(&candidate.provider),
+        escaped(&candidate.id),
         escaped(&candidate.kind),
         candidate.model.as_deref().map(escaped).unwrap_or_default(),
         candidate.state.name().to_owned(),

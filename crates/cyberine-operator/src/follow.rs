@@ -71,6 +71,9 @@ impl Story {
                 self.running.remove(candidate);
                 format!("{candidate} error: {code}: {message}")
             }
+            RunEvent::CandidateFellBack { candidate, model, code, .. } => {
+                format!("{candidate} goes on with the model {model}, after: {code}")
+            }
             RunEvent::Steered { from, text, .. } => format!("steered by {from}: {text}"),
             RunEvent::ApprovalRequested { expires_at, on_expiry, .. } => {
                 self.suspended = true;
@@ -116,6 +119,7 @@ impl Story {
             TickKind::Text => Some(format!("{who} text: {} bytes", tick.text_bytes)),
             TickKind::Tool => Some(format!("{who} tool: {}", tick.note)),
             TickKind::Usage => Some(format!("{who} usage: {} tokens", tick.usage.tokens())),
+            TickKind::Waiting => Some(format!("{who} {}", tick.note)),
             // Of a candidate these come from the log; a judge's are nowhere else.
             TickKind::Started if judge => Some(format!("{who} started")),
             TickKind::Done if judge => Some(format!("{who} done")),

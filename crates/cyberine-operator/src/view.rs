@@ -187,6 +187,15 @@ fn show_candidate(candidate: &Candidate, budget: Budget) -> Value {
         "outputPreview": cut(&candidate.output, budget.preview.min(PREVIEW)),
         "tokens": candidate.usage.tokens(),
     });
+    if candidate.id != candidate.provider {
+        shown["id"] = json!(cut(&candidate.id, budget.line));
+    }
+    if let Some(first) = &candidate.fell_back {
+        shown["fellBack"] = json!({ "code": first.error.code });
+        if let Some(model) = &first.model {
+            shown["fellBack"]["model"] = json!(cut(model, budget.line));
+        }
+    }
     if let Some(model) = &candidate.model {
         shown["model"] = json!(cut(model, budget.line));
     }

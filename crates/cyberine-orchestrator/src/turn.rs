@@ -1,6 +1,7 @@
 //! One turn of one provider, read to its end.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cyberine_provider::{Provider, StopReason, Turn, TurnError, TurnEvent};
 use cyberine_run_store::TickKind;
@@ -49,7 +50,7 @@ impl Collected {
             }
             TurnEvent::Text(more) => self.text.push_str(&more),
             TurnEvent::Retract => self.text.clear(),
-            TurnEvent::ToolCall(_) => {}
+            TurnEvent::ToolCall(_) | TurnEvent::Waiting { .. } => {}
             TurnEvent::Usage(usage) => self.usage = usage,
             TurnEvent::Stop(StopReason::EndTurn) if is_blank(&self.text) => {
                 return Some(Err(TurnError::Empty));
@@ -112,8 +113,16 @@ fn news(event: &TurnEvent) -> Option<(TickKind, String)> {
         TurnEvent::Text(_) | TurnEvent::Retract => Some((TickKind::Text, String::new())),
         TurnEvent::ToolCall(call) => Some((TickKind::Tool, preview(&call.name, 80))),
         TurnEvent::Usage(_) => Some((TickKind::Usage, String::new())),
+        TurnEvent::Waiting { wait, reason } => Some((TickKind::Waiting, waits(*wait, reason))),
         TurnEvent::Stop(_) => None,
     }
+}
+
+/// What is said of a wait: `waits 12 s: the provider limits the rate of requests`.
+fn waits(wait: Duration, reason: &str) -> String {
+    let seconds = wait.as_millis().div_ceil(1000);
+    let long = if seconds == 0 { String::new() } else { format!(" {seconds} s") };
+    preview(&format!("waits{long}: {reason}"), 200)
 }
 
 #[cfg(test)]

@@ -33,6 +33,8 @@ pub enum TickKind {
     Tool,
     /// Its use is known better.
     Usage,
+    /// It waits before it is asked, or asked again; the note says how long and why.
+    Waiting,
     /// It has answered.
     Done,
     /// It has failed.

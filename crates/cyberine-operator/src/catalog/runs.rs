@@ -51,8 +51,8 @@ pub(super) fn inspect_run() -> Tool {
             "steps": { "type": "array", "items": { "type": "object", "properties": {
                 "id": text, "name": text, "state": text,
                 "candidates": { "type": "array", "items": { "type": "object", "properties": {
-                    "provider": text, "model": text, "state": text, "outputPreview": text,
-                    "tokens": integer, "usd": number,
+                    "id": text, "provider": text, "model": text, "fellBack": object, "state": text,
+                    "outputPreview": text, "tokens": integer, "usd": number,
                     "durationMs": integer, "error": object,
                 } } },
                 "verdict": { "type": "object", "properties": {

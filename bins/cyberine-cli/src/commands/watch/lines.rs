@@ -35,7 +35,7 @@ fn line(event: &'static str, text: impl Into<String>, state: Option<RunState>) -
 impl Names {
     pub(super) fn of(run: &Run) -> Self {
         let candidates = run.steps.iter().flat_map(|step| &step.candidates);
-        Self(candidates.map(|one| (one.id.clone(), (escaped(&one.provider), one.billing))).collect())
+        Self(candidates.map(|one| (one.id.clone(), (escaped(&one.id), one.billing))).collect())
     }
 
     fn name(&self, candidate: &str) -> String {
@@ -49,9 +49,14 @@ impl Names {
     /// What to say of `event` of the run `id`; `None` of what nobody waits for.
     pub(super) fn line(&mut self, id: RunId, event: &Event) -> Option<Line> {
         match &event.body {
-            RunEvent::CandidateStarted { candidate, provider, billing, .. } => {
-                self.0.insert(candidate.clone(), (escaped(provider), *billing));
-                line("candidateStarted", format!("asks {}", escaped(provider)), None)
+            RunEvent::CandidateStarted { candidate, billing, .. } => {
+                self.0.insert(candidate.clone(), (escaped(candidate), *billing));
+                line("candidateStarted", format!("asks {}", escaped(candidate)), None)
+            }
+            RunEvent::CandidateFellBack { candidate, model, code, .. } => {
+                let text =
+                    format!("{}: {}; asks its model {}", self.name(candidate), escaped(code), escaped(model));
+                line("candidateFellBack", text, None)
             }
             RunEvent::CandidateDone { candidate, usage, duration_ms, .. } => {
                 let used = billed(usage, self.billing(candidate));
