@@ -72,10 +72,10 @@ impl ProviderConfig {
     pub(crate) fn family(&self) -> Family<'_> {
         match self {
             Self::Openai(config) => Family::Http(&crate::openai::Chat, config),
-            Self::OpenaiResponses(config) => Family::Http(&crate::openai::Chat, config),
+            Self::OpenaiResponses(config) => Family::Http(&crate::responses::Responses, config),
             Self::Anthropic(config) => Family::Http(&crate::anthropic::Messages, config),
-            Self::Gemini(config) => Family::Http(&crate::openai::Chat, config),
-            Self::Ollama(config) => Family::Http(&crate::openai::Chat, config),
+            Self::Gemini(config) => Family::Http(&crate::gemini::Gemini, config),
+            Self::Ollama(config) => Family::Http(&crate::ollama::Ollama, config),
             Self::ClaudeCli(config) => Family::Child(config),
             Self::CodexCli(config) => Family::Child(config),
             Self::Acp(config) => Family::Child(config),

@@ -1,17 +1,15 @@
 //! What a provider's complaint means, whatever wire it came by.
 
+mod wait;
+
 use std::time::Duration;
 
-use chrono::DateTime;
-use cyberine_types::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
+pub(crate) use self::wait::retry_after;
 use crate::error::TurnError;
 use crate::quote::Quoter;
-
-/// The longest wait a provider can ask for.
-const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 3600);
 
 /// A complaint, in the words all wires share.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,7 +29,9 @@ pub(crate) struct Fault {
 const BILLING: &[&str] = &["insufficient_quota", "billing", "payment_required"];
 /// The same to people. No more than this: limits on the rate also speak of billing and quotas.
 const BILLING_PHRASES: &[&str] =
-    &["credit balance is too low", "insufficient credit", "billing is not active"];
+    &["credit balance is too low", "insufficient credit", "billing is not active", "credits are depleted"];
+/// Words that mean that what was asked for is not allowed to be answered.
+const REFUSED: &[&str] = &["content_filter", "content_policy", "bio_policy"];
 const AUTH: &[&str] =
     &["authentication", "permission_error", "invalid_api_key", "api_key_invalid", "unauthorized"];
 const RATE: &[&str] = &["rate_limit", "too_many_requests", "resource_exhausted"];
@@ -41,10 +41,10 @@ impl Fault {
     /// The failure this complaint stands for.
     pub(crate) fn classify(&self, quoter: &Quoter) -> TurnError {
         let detail = self.detail(quoter);
-        let retry_after = self.retry_after;
         let kind = self.kind.to_lowercase();
         let said = |words: &[&str]| words.iter().any(|word| kind.contains(word));
         let message = self.message.to_lowercase();
+        let retry_after = self.retry_after.or_else(|| wait::in_words(&message));
         if said(BILLING)
             || self.status == Some(402)
             || BILLING_PHRASES.iter().any(|words| message.contains(words))
@@ -55,6 +55,7 @@ impl Fault {
             Some(401 | 403) => TurnError::Auth { detail },
             Some(429) => TurnError::RateLimited { detail, retry_after },
             Some(408 | 500..=599) => TurnError::Overloaded { detail, retry_after },
+            _ if said(REFUSED) => TurnError::Refused { detail },
             _ if said(AUTH) => TurnError::Auth { detail },
             _ if said(RATE) => TurnError::RateLimited { detail, retry_after },
             _ if said(OVERLOAD) => TurnError::Overloaded { detail, retry_after },
@@ -76,8 +77,7 @@ impl Fault {
     }
 }
 
-/// The error object of the OpenAI and the Anthropic wire, which differ in little and are mixed up
-/// by compatible servers.
+/// The error object of every HTTP wire. They differ in little, and compatible servers mix them up.
 #[derive(Debug, Deserialize)]
 struct ErrorBody {
     #[serde(default)]
@@ -86,18 +86,26 @@ struct ErrorBody {
     kind: Value,
     #[serde(default)]
     code: Value,
+    /// The kind, in Google's words.
+    #[serde(default)]
+    status: Value,
+    /// What Google adds: the reason, and how long to wait.
+    #[serde(default)]
+    details: Value,
 }
 
 impl ErrorBody {
     /// The complaint, with the status the object names where it names one.
     fn fault(&self) -> Fault {
         let status = self.code.as_u64().and_then(|code| u16::try_from(code).ok()).filter(|code| *code >= 400);
-        let words = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let details = self.details.as_array().map(Vec::as_slice).unwrap_or_default();
+        let reasons = details.iter().map(|detail| &detail["reason"]);
+        let kinds = [&self.kind, &self.code, &self.status].into_iter().chain(reasons);
         Fault {
             status,
-            kind: format!("{} {}", words(&self.kind), words(&self.code)).trim().to_owned(),
-            message: words(&self.message),
-            retry_after: None,
+            kind: kinds.filter_map(Value::as_str).collect::<Vec<_>>().join(" "),
+            message: self.message.as_str().unwrap_or_default().to_owned(),
+            retry_after: details.iter().find_map(|detail| wait::span(detail["retryDelay"].as_str()?)),
         }
     }
 }
@@ -139,7 +147,9 @@ pub(crate) fn http_fault(
             format!("status {status}: redirects are not followed; configure the address it leads to");
         return TurnError::Protocol { detail };
     }
-    Fault { status: Some(status), retry_after, ..body_fault(body) }.classify(quoter)
+    let stated = body_fault(body);
+    let retry_after = retry_after.or(stated.retry_after);
+    Fault { status: Some(status), retry_after, ..stated }.classify(quoter)
 }
 
 /// The failure behind a success that is no event stream: the error it states, or a server that does
@@ -151,20 +161,6 @@ pub(crate) fn foreign_fault(body: &str, quoter: &Quoter) -> TurnError {
             TurnError::Protocol { detail: format!("the answer is no event stream: {}", quoter.head(body)) }
         }
     }
-}
-
-/// Reads `Retry-After` (RFC 9110, section 10.2.3): seconds or a date, never more than a day.
-pub(crate) fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
-    let value = value.trim();
-    let wait = match value.parse::<f64>() {
-        Ok(seconds) if seconds >= 0.0 => Duration::try_from_secs_f64(seconds).unwrap_or(RETRY_AFTER_MAX),
-        Ok(_) => return None,
-        Err(_) => {
-            let at = DateTime::parse_from_rfc2822(value).ok()?.timestamp_millis();
-            Duration::from_millis(u64::try_from(at.saturating_sub(now.unix_ms())).unwrap_or_default())
-        }
-    };
-    Some(wait.min(RETRY_AFTER_MAX))
 }
 
 #[cfg(test)]
@@ -194,10 +190,33 @@ mod tests {
             (408, "", "overloaded"),
             (400, r#"{"error":{"type":"exceed_context_size_error"}}"#, "rejected"),
             (404, r#"{"error":"model not found"}"#, "rejected"),
+            (400, r#"{"error":{"code":"content_filter","message":"filtered"}}"#, "refused"),
+            (429, r#"{"error":{"message":"Your prepayment credits are depleted."}}"#, "billing"),
+            (
+                400,
+                r#"{"error":{"code":400,"status":"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID"}]}}"#,
+                "auth",
+            ),
+            (400, r#"{"error":{"code":400,"status":"INVALID_ARGUMENT","details":7}}"#, "rejected"),
             (307, "", "protocol"),
         ] {
             assert_eq!(code(status, body), expected, "{status} {body}");
         }
+    }
+
+    #[test]
+    fn a_wait_is_taken_from_the_header_then_from_the_body_then_from_the_words() {
+        let details = r#"[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"1.5s"}]"#;
+        let body =
+            format!(r#"{{"error":{{"code":429,"message":"Please try again in 6s.","details":{details}}}}}"#);
+        let wait = |header, body: &str| match http_fault(429, header, body, &Quoter::default()) {
+            TurnError::RateLimited { retry_after, .. } => retry_after,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(wait(Some(Duration::from_secs(3)), &body), Some(Duration::from_secs(3)));
+        assert_eq!(wait(None, &body), Some(Duration::from_millis(1500)));
+        assert_eq!(wait(None, &body.replace("retryDelay", "x")), Some(Duration::from_secs(6)));
+        assert_eq!(wait(None, "slow down"), None);
     }
 
     #[test]
@@ -211,30 +230,6 @@ mod tests {
             (r#"{"error":[1]}"#, "rejected"),
         ] {
             assert_eq!(body_fault(body).classify(&Quoter::default()).code(), expected, "{body}");
-        }
-    }
-
-    #[test]
-    fn retry_after_is_bounded_whatever_it_says() {
-        let noon = DateTime::parse_from_rfc2822("Mon, 30 Nov 2026 12:00:00 GMT").unwrap();
-        let now = Timestamp::from_unix_ms(noon.timestamp_millis());
-        let day = Some(RETRY_AFTER_MAX);
-        for (value, expected) in [
-            ("1", Some(Duration::from_secs(1))),
-            (" 0 ", Some(Duration::ZERO)),
-            ("1.5", Some(Duration::from_millis(1500))),
-            ("1000000000", day),
-            ("1e300", day),
-            ("inf", day),
-            ("-1", None),
-            ("nan", None),
-            ("soon", None),
-            ("", None),
-            ("Mon, 30 Nov 2026 12:00:30 GMT", Some(Duration::from_secs(30))),
-            ("Mon, 30 Nov 2026 11:00:00 GMT", Some(Duration::ZERO)),
-            ("Mon, 30 Nov 2099 11:00:00 GMT", day),
-        ] {
-            assert_eq!(retry_after(value, now), expected, "{value:?}");
         }
     }
 }

@@ -8,7 +8,10 @@ mod chat;
 mod claude;
 mod dialogue;
 mod expect;
+mod gemini;
 mod messages;
+mod ollama;
+mod responses;
 
 use cyberine_types::{Billing, Timestamp, Usage};
 

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::cost::Counted;
 use crate::error::TurnError;
+use crate::lenient::lenient;
 use crate::port::{StopReason, ToolCall};
 use crate::quote::Quoter;
 use crate::sse::{EventParser, SseWire};
@@ -22,6 +23,7 @@ pub(crate) struct MessageParser {
     answer_bytes: usize,
     usage: MessageUsage,
     stop_reason: Option<String>,
+    has_text: bool,
     /// Tool calls whose arguments are still coming, by index of their block.
     open: BTreeMap<u64, ToolUse>,
     call_bytes: usize,
@@ -54,6 +56,7 @@ enum Event {
     },
     MessageDelta {
         delta: MessageDelta,
+        #[serde(default, deserialize_with = "lenient")]
         usage: Option<MessageUsage>,
     },
     MessageStop,
@@ -68,6 +71,7 @@ enum Event {
 struct Started {
     #[serde(default)]
     model: String,
+    #[serde(default, deserialize_with = "lenient")]
     usage: Option<MessageUsage>,
 }
 
@@ -109,6 +113,12 @@ pub(crate) struct MessageUsage {
     cache_creation_input_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
     output_tokens: Option<u64>,
+    output_tokens_details: Option<OutputDetails>,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+struct OutputDetails {
+    thinking_tokens: Option<u64>,
 }
 
 impl MessageUsage {
@@ -118,6 +128,7 @@ impl MessageUsage {
             newer.cache_creation_input_tokens.or(self.cache_creation_input_tokens);
         self.cache_read_input_tokens = newer.cache_read_input_tokens.or(self.cache_read_input_tokens);
         self.output_tokens = newer.output_tokens.or(self.output_tokens);
+        self.output_tokens_details = newer.output_tokens_details.or(self.output_tokens_details);
     }
 
     /// `input_tokens` leaves out what was read from or written to a cache.
@@ -129,6 +140,7 @@ impl MessageUsage {
             cached_read: read,
             cache_write: written,
             output: self.output_tokens.unwrap_or(0),
+            reasoning: self.output_tokens_details.and_then(|details| details.thinking_tokens).unwrap_or(0),
             ..Usage::default()
         }
     }
@@ -142,6 +154,7 @@ impl MessageParser {
             answer_bytes,
             usage: MessageUsage::default(),
             stop_reason: None,
+            has_text: false,
             open: BTreeMap::new(),
             call_bytes: 0,
             scripted: false,
@@ -154,6 +167,7 @@ impl MessageParser {
         match event {
             Event::MessageStart { message } => {
                 self.last = "message_start";
+                self.begin(out);
                 self.scripted = crate::config::is_scripted_model(&message.model);
                 self.count(message.usage, out);
             }
@@ -179,17 +193,33 @@ impl MessageParser {
         Ok(false)
     }
 
+    /// A message that begins anew makes what was said before void.
+    fn begin(&mut self, out: &mut Vec<WireEvent>) {
+        if std::mem::take(&mut self.has_text) {
+            out.push(WireEvent::Retract);
+        }
+        self.open.clear();
+        self.stop_reason = None;
+    }
+
+    fn text(&mut self, text: String, out: &mut Vec<WireEvent>) {
+        if !text.is_empty() {
+            self.has_text = true;
+            out.push(WireEvent::Text(text));
+        }
+    }
+
     fn open_block(&mut self, index: u64, block: Block, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
         self.last = "content_block_start";
         match block {
-            Block::Text { text } if !text.is_empty() => out.push(WireEvent::Text(text)),
+            Block::Text { text } => self.text(text, out),
             Block::ToolUse { id, name } => {
                 if self.open.len() >= OPEN_BLOCKS_MAX {
                     return Err(TurnError::Protocol { detail: "too many open content blocks".to_owned() });
                 }
                 self.open.insert(index, ToolUse { id, name, input: String::new() });
             }
-            Block::Text { .. } | Block::Other => {}
+            Block::Other => {}
         }
         Ok(())
     }
@@ -197,7 +227,7 @@ impl MessageParser {
     fn delta(&mut self, index: u64, delta: Delta, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
         self.last = "content_block_delta";
         match delta {
-            Delta::Text { text } => out.push(WireEvent::Text(text)),
+            Delta::Text { text } => self.text(text, out),
             Delta::InputJson { partial_json } => {
                 if let Some(call) = self.open.get_mut(&index) {
                     call.input.push_str(&partial_json);

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::cost::Counted;
 use crate::error::TurnError;
+use crate::lenient::lenient;
 use crate::port::{StopReason, ToolCall};
 use crate::quote::Quoter;
 use crate::sse::{EventParser, SseWire};
@@ -27,6 +28,7 @@ pub(crate) struct ChatParser {
 
 #[derive(Default)]
 struct PartialCall {
+    index: usize,
     id: String,
     name: String,
     arguments: String,
@@ -38,7 +40,7 @@ struct Chunk {
     model: Option<String>,
     #[serde(default)]
     choices: Option<Vec<Choice>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     usage: Option<ChatUsage>,
     #[serde(default)]
     error: Option<Value>,
@@ -98,6 +100,8 @@ struct ChatUsage {
 struct PromptDetails {
     #[serde(default)]
     cached_tokens: Option<u64>,
+    #[serde(default)]
+    cache_write_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -161,16 +165,21 @@ impl ChatParser {
     }
 
     fn call(&mut self, delta: CallDelta) -> Result<(), TurnError> {
-        if delta.index > self.calls.len() || delta.index >= CALLS_MAX {
-            return Err(TurnError::Protocol {
-                detail: format!("tool call {} came out of order", delta.index),
-            });
-        }
-        if delta.index == self.calls.len() {
-            self.calls.push(PartialCall::default());
-        }
-        let call = &mut self.calls[delta.index];
-        if let Some(id) = delta.id {
+        let id = delta.id.filter(|id| !id.is_empty());
+        // Some servers give all calls one index: another id is another call.
+        let same = |call: &PartialCall| {
+            call.index == delta.index && id.as_ref().is_none_or(|id| call.id.is_empty() || call.id == *id)
+        };
+        let place = match self.calls.iter().rposition(same) {
+            Some(place) => place,
+            None if self.calls.len() < CALLS_MAX => {
+                self.calls.push(PartialCall { index: delta.index, ..PartialCall::default() });
+                self.calls.len() - 1
+            }
+            None => return Err(TurnError::Protocol { detail: "too many tool calls".to_owned() }),
+        };
+        let call = &mut self.calls[place];
+        if let Some(id) = id {
             call.id = id;
         }
         let Some(function) = delta.function else { return Ok(()) };
@@ -253,9 +262,11 @@ impl PartialCall {
 impl ChatUsage {
     /// `prompt_tokens` includes what was cached, `completion_tokens` includes reasoning.
     fn normalised(&self) -> Usage {
+        let read = self.prompt_tokens_details.as_ref();
         Usage {
             input: self.prompt_tokens,
-            cached_read: self.prompt_tokens_details.as_ref().and_then(|d| d.cached_tokens).unwrap_or(0),
+            cached_read: read.and_then(|details| details.cached_tokens).unwrap_or(0),
+            cache_write: read.and_then(|details| details.cache_write_tokens).unwrap_or(0),
             output: self.completion_tokens,
             reasoning: self.completion_tokens_details.as_ref().and_then(|d| d.reasoning_tokens).unwrap_or(0),
             ..Usage::default()

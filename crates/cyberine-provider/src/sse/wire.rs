@@ -14,6 +14,12 @@ pub(crate) trait EventParser: Send {
     /// Whether the data of an event that the end of the connection ended are all of it.
     fn is_whole(&self, data: &str) -> bool;
 
+    /// Whether the end of the connection may be the end of the answer as it stands, though no event
+    /// said that it was the last.
+    fn may_end(&self) -> bool {
+        false
+    }
+
     /// Says how the turn went, once the provider's own last event has come.
     fn stop(&mut self, out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError>;
 
@@ -69,7 +75,7 @@ impl<P: EventParser> Wire for SseWire<P> {
             self.events(&events, out)?;
         }
         match self.sse.foreign() {
-            _ if self.done => self.parser.stop(out),
+            _ if self.done || self.parser.may_end() => self.parser.stop(out),
             Some(line) => Err(crate::fault::foreign_fault(line, &self.quoter)),
             None => Err(self.parser.cut()),
         }
