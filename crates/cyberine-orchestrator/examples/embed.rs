@@ -59,8 +59,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         cwd: std::env::current_dir()?.display().to_string(),
         requested_by: "embed@1".to_owned(),
         plan: plan(&OrchestrateConfig::default(), &providers()?, 7)?,
-        hold: Usd::ZERO,
-        daily_cap: None,
+        reserve: cyberine_run_store::Reserve::default(),
     };
     let dispatched = supervisor.dispatch(request).await?;
     let mut seen = 0;

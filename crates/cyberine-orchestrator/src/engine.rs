@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cyberine_bus::{Bus, Sender};
-use cyberine_run_store::{Claim, RunState, RunStore, Steer, StoreError};
-use cyberine_types::RunId;
+use cyberine_run_store::{Claim, RunState, RunStore, Share, Steer, StoreError};
+use cyberine_types::{RunId, Usd};
 use tokio_util::sync::CancellationToken;
 
 use crate::control::ControlSource;
@@ -102,7 +102,8 @@ impl Engine {
             });
         }
         let (begun, cwd) = (run.engine_pid.is_some(), PathBuf::from(run.cwd));
-        let order = Order { task: run.task, cwd, begun, steers: run.steers };
+        let (task, steers) = (run.task, run.steers);
+        let order = Order { task, cwd, begun, steers, reserved: run.reserved, shares: run.shares };
         Shell::new(self, claim, plan, team, order).run(control, cancel).await
     }
 }
@@ -115,4 +116,7 @@ struct Order {
     begun: bool,
     /// The guidance that is in the log already.
     steers: Vec<Steer>,
+    /// The money that is held for it, and what of it at which provider.
+    reserved: Usd,
+    shares: Vec<Share>,
 }

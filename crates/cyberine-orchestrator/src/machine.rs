@@ -15,12 +15,16 @@ use crate::consensus::Answer;
 use crate::judge::{Guidance, Judge};
 use crate::label::labelled;
 use crate::plan::{Gate, STEP_ID, STEP_NAME};
+use crate::purse::Purse;
 use crate::text::preview;
 pub(crate) use signals::{Action, Closing, Contestant, Decision, Effects, Input, Settlement, Setup};
 pub(crate) use steering::{MAX_STEERS, Steering};
 
 /// How a candidate has failed that was stopped since there were answers enough.
 pub(crate) const SUPERSEDED: &str = "superseded";
+
+/// How a candidate has failed that was not asked, for what its run holds does not suffice.
+const BUDGET: &str = "budget";
 
 /// Failures of a turn after which the fallback model is asked, where no answer had begun.
 const FALLS_BACK: [&str; 5] = ["overloaded", "rate-limit", "unreachable", "timeout-idle", "timeout-wall"];
@@ -62,6 +66,8 @@ pub(crate) struct Machine {
     setup: Setup,
     stands: Vec<Stand>,
     phase: Phase,
+    /// What the run may still spend.
+    purse: Purse,
     /// There are as many answers as suffice.
     enough: bool,
     verdicts: Vec<(VerdictOutcome, Option<String>)>,
@@ -86,6 +92,7 @@ impl Machine {
             setup,
             stands,
             phase: Phase::Asking,
+            purse: Purse::default(),
             enough: false,
             verdicts: Vec::new(),
             left: None,
@@ -94,6 +101,11 @@ impl Machine {
             steered,
             overflowed: false,
         }
+    }
+
+    /// Holds the run to what is in `purse`.
+    pub(crate) fn with_purse(self, purse: Purse) -> Self {
+        Self { purse, ..self }
     }
 
     /// Total: an input that no longer matters has no effects.
@@ -134,6 +146,7 @@ impl Machine {
         duration_ms: u64,
         effects: &mut Effects,
     ) {
+        self.purse.settle(&self.setup.contestants[candidate].id, &usage, None);
         effects.append.push(RunEvent::CandidateDone {
             step: STEP_ID.to_owned(),
             candidate: self.setup.contestants[candidate].id.clone(),
@@ -166,8 +179,10 @@ impl Machine {
         };
         let contestant = &self.setup.contestants[candidate];
         let (step, id) = (STEP_ID.to_owned(), contestant.id.clone());
+        self.purse.settle(&id, &usage, Some(code));
         if self.falls_back(candidate, code, begun)
             && let Some(model) = contestant.fallback.clone()
+            && self.purse.take_fallback(&id, &contestant.provider).is_ok()
         {
             let code = code.to_owned();
             effects.append.push(RunEvent::CandidateFellBack {
@@ -232,16 +247,19 @@ impl Machine {
     }
 
     fn start_waiting(&mut self, effects: &mut Effects) {
-        let room = self.setup.max_parallel.max(1).saturating_sub(self.running());
-        let waiting = self
-            .stands
-            .iter_mut()
-            .enumerate()
-            .filter(|(_, stand)| matches!(stand, Stand::Waiting))
-            .take(room);
-        for (at, stand) in waiting {
-            *stand = Stand::Running { fell_back: false };
+        for at in 0..self.stands.len() {
+            if self.running() >= self.setup.max_parallel.max(1) {
+                return;
+            }
+            if !matches!(self.stands[at], Stand::Waiting) {
+                continue;
+            }
             let contestant = &self.setup.contestants[at];
+            let refused = self.purse.take_candidate(&contestant.id, &contestant.provider).err();
+            // What is under way may come out cheaper than it can.
+            if refused.is_some() && self.purse.waits() {
+                continue;
+            }
             effects.append.push(RunEvent::CandidateStarted {
                 step: STEP_ID.to_owned(),
                 candidate: contestant.id.clone(),
@@ -250,6 +268,19 @@ impl Machine {
                 model: contestant.model.clone(),
                 billing: contestant.billing,
             });
+            if let Some(refused) = refused {
+                self.stands[at] = Stand::Failed(BUDGET);
+                effects.append.push(RunEvent::CandidateFailed {
+                    step: STEP_ID.to_owned(),
+                    candidate: contestant.id.clone(),
+                    code: BUDGET.to_owned(),
+                    message: refused.to_string(),
+                    usage: Usage::default(),
+                    duration_ms: 0,
+                });
+                continue;
+            }
+            self.stands[at] = Stand::Running { fell_back: false };
             effects.actions.push(Action::Ask(at));
         }
     }

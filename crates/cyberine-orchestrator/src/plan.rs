@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use cyberine_provider::{Limits, ProviderConfig};
+use cyberine_provider::{Limits, Prices, ProviderConfig};
 use cyberine_run_store::Choice;
-use cyberine_types::Billing;
+use cyberine_types::{Billing, Usd};
 use serde::{Deserialize, Serialize};
 
-use crate::config::{JudgeKind, OrchestrateConfig, RoleConfig};
+use crate::config::{DEFAULT_RETRIES, JudgeKind, OrchestrateConfig, RoleConfig};
 use crate::trial::JudgeCommand;
 
 /// The id of an orchestration's one step.
@@ -37,6 +37,9 @@ pub struct Plan {
     pub first: Option<usize>,
     /// How many candidates are asked at once; at least one.
     pub max_parallel: usize,
+    /// How often a turn is asked again that failed without having been let in.
+    #[serde(default = "retries")]
+    pub retries: u32,
     /// Whether the later judges decide also where there is a winner.
     pub judge_always: bool,
     /// Whether a model compares answers that are not equal word for word.
@@ -56,6 +59,9 @@ pub struct Plan {
     /// approvals has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Gate>,
+    /// The most that the run may spend, in dollars. A plan from before there was this has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_cap: Option<Usd>,
 }
 
 /// The wait for a decision that stands before judging: reached once every candidate is over and
@@ -86,6 +92,9 @@ pub struct Planned {
     /// The model to ask where the provider's own does not answer. A judge has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_model: Option<String>,
+    /// What that model costs, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback_prices: Option<Prices>,
 }
 
 impl Planned {
@@ -98,6 +107,7 @@ impl Planned {
             sample_of: None,
             persona: None,
             fallback_model: None,
+            fallback_prices: None,
         }
     }
 
@@ -110,7 +120,9 @@ impl Planned {
     /// How to build its fallback model.
     #[must_use]
     pub fn fallback(&self) -> Option<ProviderConfig> {
-        self.provider.with_model(self.fallback_model.as_deref()?)
+        let mut provider = self.provider.with_model(self.fallback_model.as_deref()?)?;
+        provider.set_prices(self.fallback_prices);
+        Some(provider)
     }
 
     /// The samples of one provider, in order.
@@ -220,15 +232,22 @@ pub fn plan(
         quorum,
         first: config.first,
         max_parallel: config.max_parallel.max(1),
+        retries: config.retries,
         judge_always: config.judge_always,
         equivalence: config.equivalence,
         rubric: config.rubric_text.as_deref().map(rubric).transpose()?,
         judge_command: config.judge_command.clone(),
         limits: config.limits(),
         approval: config.gate(),
+        run_cap: None,
         candidates,
         seed,
     })
+}
+
+/// What a plan from before there were retries is carried out with.
+const fn retries() -> u32 {
+    DEFAULT_RETRIES
 }
 
 fn rubric(text: &str) -> Result<String, PlanError> {
@@ -390,6 +409,9 @@ mod tests {
         assert_eq!(keys(&spec["candidates"][0]), ["name", "provider"]);
         assert!(!keys(&spec).contains(&"first".to_owned()));
         assert_eq!(Plan::from_spec(&spec).unwrap(), plan);
+        let mut old = spec;
+        old.as_object_mut().unwrap().remove("retries");
+        assert_eq!(Plan::from_spec(&old).unwrap(), plan);
     }
 
     #[test]

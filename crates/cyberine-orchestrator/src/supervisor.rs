@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cyberine_bus::{Bus, Sender};
-use cyberine_run_store::{CancelOutcome, Claim, RunEvent, RunState, RunStore, StoreError};
-use cyberine_types::{Clock, RunId, SystemClock, Usd};
+use cyberine_run_store::{CancelOutcome, Claim, Reserve, RunEvent, RunState, RunStore, StoreError};
+use cyberine_types::{Clock, RunId, SystemClock};
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -97,10 +97,8 @@ pub struct DispatchRequest {
     pub requested_by: String,
     /// What is to be done.
     pub plan: Plan,
-    /// How much money to hold until the run settles.
-    pub hold: Usd,
-    /// The most that may be held and spent in one UTC day; `None`: no cap.
-    pub daily_cap: Option<Usd>,
+    /// The money to hold until the run settles, and the caps it must fit under.
+    pub reserve: Reserve,
 }
 
 /// A run that is under way.

@@ -186,9 +186,9 @@ impl ProviderConfig {
         self.profile().billing()
     }
 
-    /// Gives the provider `prices`, where it has none of its own and its kind is priced by the token.
-    pub fn set_prices(&mut self, prices: Prices) {
-        let place = match self {
+    /// Gives the provider `prices` in place of its own, where its kind is priced by the token.
+    pub fn set_prices(&mut self, prices: Option<Prices>) {
+        *match self {
             Self::Openai(config)
             | Self::OpenaiResponses(config)
             | Self::Anthropic(config)
@@ -199,8 +199,7 @@ impl ProviderConfig {
             Self::Aider(config) => &mut config.prices,
             // The first reports its costs; what a program or a tool reads and writes is not known.
             Self::ClaudeCli(_) | Self::Command(_) | Self::Mcp(_) => return,
-        };
-        place.get_or_insert(prices);
+        } = prices;
     }
 
     /// The limits of a turn with the configured ones in their places.

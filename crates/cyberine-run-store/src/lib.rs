@@ -66,7 +66,7 @@ pub use event::{
 pub use fold::{FoldError, PREVIEW_CHARS, apply, begin, choose_verdict, fold, preview};
 pub use memory::MemoryRunStore;
 pub use money::{
-    CallerCap, CallerSpending, Cap, DaySpending, DayTotals, Ledger, MOST_LINES, ProviderSpending, Reserve,
+    CallerCap, CallerSpending, Cap, Capped, DaySpending, DayTotals, Ledger, MOST_LINES, ProviderSpending, Reserve,
     Share, Used, is_caller,
 };
 pub use port::{

@@ -30,6 +30,23 @@ impl Reserve {
     pub const fn of(amount: Usd, daily_cap: Option<Usd>) -> Self {
         Self { amount, daily_cap, shares: Vec::new(), caller_caps: Vec::new() }
     }
+
+    /// The caps it must fit under, in the order they are looked at: each with what of it is held
+    /// under that.
+    #[must_use]
+    pub fn caps(&self) -> Vec<Capped> {
+        let day = self.daily_cap.map(|cap| Capped { of: Cap::Day, cap, wanted: self.amount });
+        let shares = self.shares.iter().filter_map(|share| {
+            let of = Cap::Provider(share.provider.clone());
+            Some(Capped { of, cap: share.daily_cap?, wanted: share.amount })
+        });
+        let callers = self.caller_caps.iter().map(|one| Capped {
+            of: Cap::Caller(one.caller.clone()),
+            cap: one.daily_cap,
+            wanted: self.amount,
+        });
+        day.into_iter().chain(shares).chain(callers).collect()
+    }
 }
 
 /// What a run holds at one provider.
@@ -64,6 +81,31 @@ pub fn is_caller(named: &str, caller: &str) -> bool {
     caller.strip_prefix(named).is_some_and(|rest| rest.is_empty() || rest.starts_with('@'))
 }
 
+/// A cap, and what a reservation holds under it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capped {
+    /// What it is on.
+    pub of: Cap,
+    /// The cap.
+    pub cap: Usd,
+    /// What the reservation holds under it.
+    pub wanted: Usd,
+}
+
+impl Capped {
+    /// Refuses where `totals`, which is what is held and spent under the cap, leave no room.
+    ///
+    /// # Errors
+    /// [`StoreError::CapReached`].
+    pub fn check(self, totals: DayTotals) -> Result<(), StoreError> {
+        let (Self { of, cap, wanted }, DayTotals { reserved, spent }) = (self, totals);
+        if reserved + spent + wanted > cap {
+            return Err(StoreError::CapReached { of, cap, held: reserved, spent, wanted });
+        }
+        Ok(())
+    }
+}
+
 /// What a cap is on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cap {
@@ -91,22 +133,10 @@ pub(crate) fn check_caps(
     reserve: &Reserve,
     mut held_under: impl FnMut(&Cap) -> Result<DayTotals, StoreError>,
 ) -> Result<(), StoreError> {
-    let day = reserve.daily_cap.map(|cap| (Cap::Day, cap, reserve.amount));
-    let shares = reserve
-        .shares
-        .iter()
-        .filter_map(|share| Some((Cap::Provider(share.provider.clone()), share.daily_cap?, share.amount)));
-    let callers = reserve
-        .caller_caps
-        .iter()
-        .map(|one| (Cap::Caller(one.caller.clone()), one.daily_cap, reserve.amount));
-    for (of, cap, wanted) in day.into_iter().chain(shares).chain(callers) {
-        let DayTotals { reserved, spent } = held_under(&of)?;
-        if reserved + spent + wanted > cap {
-            return Err(StoreError::CapReached { of, cap, held: reserved, spent, wanted });
-        }
-    }
-    Ok(())
+    reserve.caps().into_iter().try_for_each(|capped| {
+        let totals = held_under(&capped.of)?;
+        capped.check(totals)
+    })
 }
 
 /// Money held and spent.

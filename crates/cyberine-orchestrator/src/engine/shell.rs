@@ -21,6 +21,7 @@ use crate::control::{Control, ControlSource};
 use crate::judge::{Attempt, Question};
 use crate::machine::{Action, Closing, Effects, Input, Machine, Settlement, Steering};
 use crate::plan::{Gate, Plan, STEP_ID};
+use crate::purse::Purse;
 use crate::team::Team;
 use crate::ticks;
 use crate::trial::{Trial, TrialError, TrialReport};
@@ -74,7 +75,8 @@ pub(super) struct Shell<'a> {
 
 impl<'a> Shell<'a> {
     pub(super) fn new(engine: &'a Engine, claim: Claim, plan: &'a Plan, team: Team, order: Order) -> Self {
-        let machine = Machine::new(setup(plan, &team, &order.steers));
+        let purse = Purse::new(plan, order.task.len(), order.reserved, &order.shares);
+        let machine = Machine::new(setup(plan, &team, &order.steers)).with_purse(purse);
         let names: Vec<String> = plan.candidates.iter().map(|planned| planned.name.clone()).collect();
         let kill = CancellationToken::new();
         let (bus, sender) = (Arc::clone(&engine.bus), engine.sender.clone());

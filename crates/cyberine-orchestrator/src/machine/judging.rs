@@ -96,6 +96,7 @@ impl Machine {
         effects: &mut Effects,
     ) {
         let Some(mut judge) = self.take_judge() else { return };
+        self.purse.settle_judge(&usage, reply.as_ref().err().map(|error| error.code.as_str()));
         effects.append.push(RunEvent::JudgeReplied {
             step: STEP_ID.to_owned(),
             judge: judge.asked().unwrap_or_default().to_owned(),
@@ -131,19 +132,27 @@ impl Machine {
         }
     }
 
-    fn ask_or_decide(&mut self, waiting: Box<dyn Judge>, effects: &mut Effects) {
-        match waiting.next() {
-            Next::Ask(question) => {
-                let (guidance, rubric) = (self.guidance.clone(), self.setup.rubric.clone());
-                let question = Question { guidance, rubric, ..question };
-                effects.append.push(self.judge_asked(&question.provider));
-                effects.actions.push(Action::AskJudge(question));
+    fn ask_or_decide(&mut self, mut waiting: Box<dyn Judge>, effects: &mut Effects) {
+        loop {
+            match waiting.next() {
+                Next::Ask(question) => {
+                    let (guidance, rubric) = (self.guidance.clone(), self.setup.rubric.clone());
+                    let question = Question { guidance, rubric, ..question };
+                    // Who is not asked is out like one who fails.
+                    if let Err(refused) = self.purse.take_judge(&question) {
+                        waiting.replied(Err(refused.to_string()), &Usage::default());
+                        continue;
+                    }
+                    effects.append.push(self.judge_asked(&question.provider));
+                    effects.actions.push(Action::AskJudge(question));
+                }
+                Next::Try(attempt) => effects.actions.push(Action::Try(attempt)),
+                Next::Decided(ruling) => {
+                    self.left = ruling.left.or(self.left.take());
+                    return self.judged(ruling.verdict, effects);
+                }
             }
-            Next::Try(attempt) => effects.actions.push(Action::Try(attempt)),
-            Next::Decided(ruling) => {
-                self.left = ruling.left.or(self.left.take());
-                return self.judged(ruling.verdict, effects);
-            }
+            break;
         }
         if let Phase::Judging { judge, .. } = &mut self.phase {
             *judge = Some(waiting);

@@ -41,7 +41,7 @@ impl Supervisor {
     /// in the name of who asked. Once [`close`](Self::close) has been called, or a moment before,
     /// a run that was admitted goes on instead.
     pub async fn dispatch(&self, request: DispatchRequest) -> Result<Dispatched, DispatchError> {
-        check(&request.prompt, &request.plan)?;
+        Self::check(&request.prompt, &request.plan)?;
         let (reply, answer) = oneshot::channel();
         let this = self.clone();
         self.work.tasks.spawn(async move { this.dispatch_for(request, reply).await });
@@ -49,6 +49,23 @@ impl Supervisor {
         let (dispatched, unanswered) = answer.await.map_err(stopped)??;
         unanswered.answered();
         Ok(dispatched)
+    }
+
+    /// Whether there is something to ask, and somebody.
+    ///
+    /// # Errors
+    /// [`DispatchError`], as [`dispatch`](Self::dispatch) would refuse it.
+    pub fn check(prompt: &str, plan: &Plan) -> Result<(), DispatchError> {
+        if prompt.trim().is_empty() {
+            return Err(DispatchError::EmptyPrompt);
+        }
+        if prompt.len() > MAX_PROMPT {
+            return Err(DispatchError::PromptTooLong);
+        }
+        if plan.candidates.is_empty() {
+            return Err(DispatchError::NoProvider);
+        }
+        Ok(())
     }
 
     /// Takes `dispatching` to its end, also where the returned future is dropped: the request for
@@ -91,11 +108,11 @@ impl Supervisor {
         request: DispatchRequest,
         reply: &oneshot::Sender<Reply>,
     ) -> Result<Option<Dispatched>, DispatchError> {
-        let DispatchRequest { run, prompt, cwd, requested_by, plan, hold, daily_cap } = request;
+        let DispatchRequest { run, prompt, cwd, requested_by, plan, reserve } = request;
         let spec = plan.to_spec()?;
         let by = requested_by.clone();
         let new = NewRun { id: run, workflow: WORKFLOW.to_owned(), prompt, cwd, requested_by, spec };
-        let claim = self.admit(new, Reserve::of(hold, daily_cap)).await?;
+        let claim = self.admit(new, reserve).await?;
         if reply.is_closed() && self.taken_back().await {
             self.settle_taken_back(&claim, by, plan.is_scripted()).await?;
             return Ok(None);
@@ -229,17 +246,4 @@ impl Drop for Unanswered {
         };
         self.supervisor.work.tasks.spawn_on(cancelling, &self.runtime);
     }
-}
-
-fn check(prompt: &str, plan: &Plan) -> Result<(), DispatchError> {
-    if prompt.trim().is_empty() {
-        return Err(DispatchError::EmptyPrompt);
-    }
-    if prompt.len() > MAX_PROMPT {
-        return Err(DispatchError::PromptTooLong);
-    }
-    if plan.candidates.is_empty() {
-        return Err(DispatchError::NoProvider);
-    }
-    Ok(())
 }

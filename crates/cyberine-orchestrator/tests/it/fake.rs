@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cyberine_bus::{Bus, Channel, NoBus, Sender};
 use cyberine_orchestrator::{
-    Engine, JudgeKind, NoControls, NoProcesses, NoTrials, Plan, Planned, Team, TickSink,
+    Engine, JudgeKind, NoControls, NoProcesses, NoTrials, Plan, Planned, Team, TickSink, Trials,
 };
 use cyberine_provider::{
     Capabilities, Limits, Provider, ProviderConfig, ProviderInfo, Role, StopReason, Turn, TurnError,
@@ -169,6 +169,7 @@ pub(crate) struct Stage {
     pub(crate) plan: Plan,
     pub(crate) team: Team,
     pub(crate) bus: Arc<dyn Bus>,
+    pub(crate) trials: Arc<dyn Trials>,
 }
 
 impl Stage {
@@ -180,6 +181,7 @@ impl Stage {
             heard: Arc::default(),
             plan: plan(&names(candidates), &names(judges)),
             bus: Arc::new(NoBus),
+            trials: Arc::new(NoTrials),
             team: Team {
                 candidates: candidates.iter().map(as_provider).collect(),
                 judges: judges.iter().map(by_name).collect::<BTreeMap<_, _>>(),
@@ -196,7 +198,7 @@ impl Stage {
         Engine {
             store: Arc::new(self.store.clone()),
             reaper: Arc::new(NoProcesses),
-            trials: Arc::new(NoTrials),
+            trials: Arc::clone(&self.trials),
             ticks: self.heard.clone(),
             bus: Arc::clone(&self.bus),
             sender: Sender::new(&Principal::local("test"), Channel::Run, InstanceId::random()),
@@ -264,6 +266,7 @@ pub(crate) fn plan(candidates: &[String], judges: &[String]) -> Plan {
         quorum: 2.min(candidates.len()),
         first: None,
         max_parallel: 16,
+        retries: 3,
         judge_always: false,
         equivalence: false,
         rubric: None,
@@ -271,6 +274,7 @@ pub(crate) fn plan(candidates: &[String], judges: &[String]) -> Plan {
         limits: Limits::default(),
         seed: 3,
         approval: None,
+        run_cap: None,
     }
 }
 

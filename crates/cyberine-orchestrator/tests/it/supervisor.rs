@@ -4,7 +4,7 @@ use cyberine_orchestrator::{
     DispatchError, DispatchRequest, InProcessLauncher, LaunchError, Launched, Launcher, NoProcesses, Plan,
     Supervisor,
 };
-use cyberine_run_store::{CancelOutcome, Claim, Ledger, RunEvent, RunState, RunStore, StoreError};
+use cyberine_run_store::{CancelOutcome, Claim, Ledger, Reserve, RunEvent, RunState, RunStore, StoreError};
 use cyberine_types::{Billing, Clock, RunId, SystemClock, Usd};
 use futures_util::future::BoxFuture;
 use tokio::sync::Notify;
@@ -27,8 +27,7 @@ fn request(plan: &Plan) -> DispatchRequest {
         cwd: "/project".into(),
         requested_by: "test@1".into(),
         plan: plan.clone(),
-        hold: Usd::from_dollars(1.0),
-        daily_cap: Some(Usd::from_dollars(2.5)),
+        reserve: Reserve::of(Usd::from_dollars(1.0), Some(Usd::from_dollars(2.5))),
     }
 }
 

@@ -7,7 +7,7 @@ use cyberine_orchestrator::{
     Supervisor,
 };
 use cyberine_run_store::{
-    CancelOutcome, Claim, Ledger, ProcessCount, Registry, Run, RunEvent, RunState, RunStore, SqliteRunStore,
+    CancelOutcome, Claim, Ledger, ProcessCount, Registry, Reserve, Run, RunEvent, RunState, RunStore, SqliteRunStore,
 };
 use cyberine_types::{Clock, ManualClock, RunId, SystemClock, Usd};
 use futures_util::FutureExt as _;
@@ -25,8 +25,7 @@ fn request(plan: &Plan, cwd: &str) -> DispatchRequest {
         cwd: cwd.into(),
         requested_by: "test@1".into(),
         plan: plan.clone(),
-        hold: Usd::from_dollars(1.0),
-        daily_cap: Some(Usd::from_dollars(1.0)),
+        reserve: Reserve::of(Usd::from_dollars(1.0), Some(Usd::from_dollars(1.0))),
     }
 }
 
@@ -176,7 +175,7 @@ async fn a_request_can_be_taken_back_at_any_moment() {
     let launcher = InProcessLauncher::new(engine, move |_| team.clone());
     let supervisor = Supervisor::new(store.clone(), launcher, Arc::new(NoProcesses));
     for moment in 0..24 {
-        let request = DispatchRequest { daily_cap: None, ..request(&stage.plan, &cwd) };
+        let request = DispatchRequest { reserve: Reserve::of(Usd::from_dollars(1.0), None), ..request(&stage.plan, &cwd) };
         let dispatching = supervisor.dispatch(request);
         // Half of the moments are turns of this thread, half of them last longer.
         let waiting = async {
@@ -198,7 +197,7 @@ async fn a_request_can_be_taken_back_at_any_moment() {
         }
     }
     // Whatever was dropped before this one is admitted before it, or not at all.
-    let last = supervisor.dispatch(DispatchRequest { daily_cap: None, ..request(&stage.plan, &cwd) });
+    let last = supervisor.dispatch(DispatchRequest { reserve: Reserve::of(Usd::from_dollars(1.0), None), ..request(&stage.plan, &cwd) });
     supervisor.cancel(soon(last).await.unwrap().run, "test@1".into(), None).await.unwrap();
     let settled = async {
         while !store.unsettled().await.unwrap().is_empty() {

@@ -65,7 +65,8 @@ async fn a_turn_that_does_not_end_when_told_is_dropped_and_the_run_settles() {
         bus: Arc::new(cyberine_bus::NoBus),
         sender: Sender::new(&Principal::local("u"), Channel::Run, InstanceId::random()),
     };
-    let order = Order { task: "p".to_owned(), cwd: PathBuf::from("/"), begun: false, steers: Vec::new() };
+    let (task, cwd, reserved) = ("p".to_owned(), PathBuf::from("/"), Usd::ZERO);
+    let order = Order { task, cwd, begun: false, steers: Vec::new(), reserved, shares: Vec::new() };
     let mut shell = Shell::new(&engine, claim, &plan, team, order);
     shell.grace = Duration::from_millis(20);
     let cancel = CancellationToken::new();
