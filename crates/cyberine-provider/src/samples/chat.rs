@@ -1,13 +1,17 @@
 //! Chat completions.
 
 use cyberine_types::Usage;
+use serde_json::json;
 
 use super::{GREETING, LIMIT, Wire, check, check_damaged, of};
 use crate::error::TurnError;
 use crate::openai::ChatParser;
+use crate::port::ToolCall;
 use crate::quote::Quoter;
 
 const FILE: &str = include_str!("../../tests/samples/openai.chat-completions.sse.txt");
+
+const MORE: &str = include_str!("../../tests/samples/more/chat.txt");
 
 fn wire() -> Box<dyn Wire> {
     Box::new(ChatParser::wire(LIMIT, Quoter::default()))
@@ -44,4 +48,31 @@ fn chat_completions_are_read_however_they_arrive() {
 #[test]
 fn damage_stops_nothing_and_chunks_never_matter() {
     check_damaged(FILE, wire);
+    check_damaged(MORE, wire);
+}
+
+#[test]
+fn calls_thoughts_and_oddities_are_read_however_they_arrive() {
+    let read = check(
+        MORE,
+        wire,
+        &[
+            ("parallel_calls_in_fragments", "tool-use", ""),
+            ("calls_that_share_an_index", "tool-use", ""),
+            ("calls_counted_from_one", "tool-use", "I look."),
+            ("arguments_that_are_no_json", "protocol", ""),
+            ("calls_that_never_come", "protocol", "I look."),
+            ("reasoning_is_not_the_answer", "ok", "A"),
+            ("senseless_usage", "ok", "A"),
+            ("no_credit_inside_stream", "billing", "half"),
+            ("filtered_prompt", "refused", ""),
+            ("limited_and_told_in_words", "rate-limit", ""),
+        ],
+    );
+    let calls =
+        [ToolCall::new("a", "look", json!({ "q": "café" })), ToolCall::new("b", "add", json!({ "x": [1] }))];
+    assert_eq!(of(&read, "parallel_calls_in_fragments").calls, calls);
+    let calls = [1, 2].map(|q| ToolCall::new(["a", "b"][q - 1], "look", json!({ "q": q })));
+    assert_eq!(of(&read, "calls_that_share_an_index").calls, calls);
+    assert_eq!(of(&read, "calls_counted_from_one").calls, [ToolCall::new("a", "look", json!({}))]);
 }

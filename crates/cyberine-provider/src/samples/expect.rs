@@ -28,6 +28,7 @@ const KINDS: &[(&str, &[&str])] = &[
     ("usage_error", &["crashed", "rejected"]),
     ("empty", &["empty"]),
     ("stream_cut", &["cut"]),
+    ("protocol", &["protocol"]),
     ("no_result", &["cut", "crashed"]),
     ("timeout", &["crashed", "timeout-idle", "timeout-wall"]),
     ("unknown", &["crashed", "rejected", "protocol"]),

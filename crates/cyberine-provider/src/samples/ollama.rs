@@ -1,10 +1,15 @@
 //! Chats of Ollama.
 
-use super::{GREETING, LIMIT, Wire, check, check_damaged};
+use serde_json::json;
+
+use super::{GREETING, LIMIT, Wire, check, check_damaged, of};
 use crate::ollama::OllamaParser;
+use crate::port::ToolCall;
 use crate::quote::Quoter;
 
 const FILE: &str = include_str!("../../tests/samples/ollama.chat.ndjson.txt");
+
+const MORE: &str = include_str!("../../tests/samples/more/ollama.txt");
 
 fn wire() -> Box<dyn Wire> {
     Box::new(OllamaParser::wire(LIMIT, Quoter::default()))
@@ -29,4 +34,26 @@ fn chats_are_read_however_they_arrive() {
 #[test]
 fn damage_stops_nothing_and_chunks_never_matter() {
     check_damaged(FILE, wire);
+    check_damaged(MORE, wire);
+}
+
+#[test]
+fn calls_thoughts_and_oddities_are_read_however_they_arrive() {
+    let read = check(
+        MORE,
+        wire,
+        &[
+            ("parallel_calls", "tool-use", "I look."),
+            ("no_reason", "ok", "A"),
+            ("thoughts_only", "empty", ""),
+            ("only_loaded", "empty", ""),
+            ("no_line_of_a_chat", "protocol", ""),
+            ("last_line_without_its_end", "ok", "A"),
+            ("http_503", "overloaded", ""),
+            ("http_401", "auth", ""),
+        ],
+    );
+    let calls =
+        [ToolCall::new("a", "look", json!({ "q": "café" })), ToolCall::new("call_1", "add", json!({}))];
+    assert_eq!(of(&read, "parallel_calls").calls, calls);
 }

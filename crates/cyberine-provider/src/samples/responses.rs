@@ -1,10 +1,15 @@
 //! Responses.
 
+use serde_json::json;
+
 use super::{GREETING, LIMIT, Wire, check, check_damaged, of};
+use crate::port::ToolCall;
 use crate::quote::Quoter;
 use crate::responses::ResponseParser;
 
 const FILE: &str = include_str!("../../tests/samples/openai.responses.sse.txt");
+
+const MORE: &str = include_str!("../../tests/samples/more/responses.txt");
 
 fn wire() -> Box<dyn Wire> {
     Box::new(ResponseParser::wire(LIMIT, Quoter::default()))
@@ -29,4 +34,27 @@ fn responses_are_read_however_they_arrive() {
 #[test]
 fn damage_stops_nothing_and_chunks_never_matter() {
     check_damaged(FILE, wire);
+    check_damaged(MORE, wire);
+}
+
+#[test]
+fn calls_thoughts_and_oddities_are_read_however_they_arrive() {
+    let read = check(
+        MORE,
+        wire,
+        &[
+            ("parallel_calls_in_fragments", "tool-use", "I look."),
+            ("refusal_in_pieces", "refused", ""),
+            ("filtered", "refused", "half"),
+            ("begun_anew", "ok", "whole"),
+            ("error_in_a_member", "billing", ""),
+            ("limited_and_told_in_words", "rate-limit", "half"),
+            ("not_allowed", "refused", ""),
+            ("ends_as_a_chat_completion_does", "cut", "half"),
+            ("empty", "empty", ""),
+        ],
+    );
+    let calls = [ToolCall::new("a", "look", json!({ "q": "café" })), ToolCall::new("b", "add", json!({}))];
+    assert_eq!(of(&read, "parallel_calls_in_fragments").calls, calls);
+    assert!(of(&read, "begun_anew").retracted);
 }
