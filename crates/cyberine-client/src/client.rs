@@ -138,7 +138,7 @@ impl Client {
         Ok(Call::new(&mut self.pipe, key))
     }
 
-    /// Ends the server: its input is closed, after two seconds it is told to end, and after the
+    /// Ends the server: its input is closed, after a second it is told to end, and after the
     /// grace of its [`Spawn`] it is killed, with everything it started.
     ///
     /// # Cancel safety

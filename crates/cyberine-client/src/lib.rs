@@ -43,6 +43,7 @@ mod tools;
 
 pub use call::{Call, CallEvent};
 pub use client::{Client, ClientOptions};
+pub use cyberine_protocol::model::{ResourceBody, ResourceContents};
 pub use cyberine_protocol::{
     ClientFault, LogLine, OfferedTool, RemoteError, ReplyPart, RequestError, ServerFacts, ToolReply,
 };

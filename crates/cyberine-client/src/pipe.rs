@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::error::{ClientError, StderrTail};
 
 /// How long a server has to end once its input is closed, before it is told to.
-const LEAVE: Duration = Duration::from_secs(2);
+const LEAVE: Duration = Duration::from_secs(1);
 
 pub(crate) struct Pipe {
     child: Running,

@@ -17,7 +17,7 @@ use crate::quote::Quoter;
 use crate::stream::Emitter;
 use crate::wire::{End, Exit, Said, Session};
 pub(crate) use probe::{Questions, probe};
-use scratch::Scratch;
+pub(crate) use scratch::Scratch;
 
 /// How long a program that has said its last word may take to end.
 const AFTER_LAST_WORD: Duration = Duration::from_secs(5);

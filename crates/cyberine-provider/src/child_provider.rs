@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::child::{self, Questions, Start};
 use crate::config::{Check, ConfigError, Family, Profile, ProviderConfig};
 use crate::error::TurnError;
+use crate::mcp_tool;
 use crate::port::{Capabilities, Provider, ProviderInfo, Turn, TurnEvent};
 use crate::probe::Probe;
 use crate::prompt;
@@ -164,6 +165,9 @@ impl Provider for ChildProvider {
         }
         let start = self.start(program, &turn, cancel);
         let config = self.config.clone();
+        if let ProviderConfig::Mcp(server) = config {
+            return turn_stream(move |out| mcp_tool::drive(start, server, turn, out));
+        }
         turn_stream(move |out| child::drive(start, args(config, turn), out))
     }
 }

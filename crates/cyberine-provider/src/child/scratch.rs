@@ -12,11 +12,11 @@ use tempfile::TempDir;
 /// Where programs look for a place for temporary files.
 const VARIABLE: &str = "TMPDIR";
 
-pub(super) struct Scratch(TempDir);
+pub(crate) struct Scratch(TempDir);
 
 impl Scratch {
     /// A directory of mode 0700 that holds `files`, each of mode 0600.
-    pub(super) fn create(environment: &ChildEnvironment, files: Vec<(&str, String)>) -> io::Result<Self> {
+    pub(crate) fn create(environment: &ChildEnvironment, files: Vec<(&str, String)>) -> io::Result<Self> {
         let parent = environment.get(VARIABLE).map_or_else(|| Path::new("/tmp"), Path::new);
         let scratch = tempfile::Builder::new().prefix("cyberine-turn-").tempdir_in(parent)?;
         for (name, text) in files {
@@ -27,12 +27,12 @@ impl Scratch {
         Ok(Self(scratch))
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
     /// `environment` with this directory as the place for temporary files.
-    pub(super) fn named_in(&self, environment: ChildEnvironment) -> ChildEnvironment {
+    pub(crate) fn named_in(&self, environment: ChildEnvironment) -> ChildEnvironment {
         environment.set(VARIABLE, self.0.path().as_os_str())
     }
 }

@@ -66,7 +66,7 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    fn value(&self, key: &'static str, problem: String) -> ConfigError {
+    pub(crate) fn value(&self, key: &'static str, problem: String) -> ConfigError {
         ConfigError::Value { name: self.name.to_owned(), key, problem }
     }
 

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::claude::stand_in;
 use crate::http::{CHAT_END, chat};
+use crate::mcp;
 use crate::server::{Server, Step, response};
 use crate::support::{block_on, provider, turn};
 
@@ -159,7 +160,9 @@ fn claudes(directory: &Path) -> Vec<(Scenario, Value)> {
 fn the_process_kinds_keep_the_contract() {
     let scratch = tempfile::tempdir().unwrap();
     block_on(async {
-        for (configs, counts_tokens) in [(commands(), false), (claudes(scratch.path()), true)] {
+        for (configs, counts_tokens) in
+            [(commands(), false), (claudes(scratch.path()), true), (mcp::servers(scratch.path()), false)]
+        {
             let scenarios: Vec<Scenario> = configs.iter().map(|(scenario, _)| *scenario).collect();
             let providers =
                 configs.into_iter().map(|(scenario, config)| (scenario, provider(config))).collect();

@@ -7,5 +7,6 @@ mod config;
 mod contract;
 mod http;
 mod http_faults;
+mod mcp;
 mod server;
 mod support;
