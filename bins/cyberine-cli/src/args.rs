@@ -105,10 +105,29 @@ pub(crate) struct TrustArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Doctor {
     /// Build a lost database again from the files in the projects.
     #[arg(long)]
     pub(crate) rebuild: bool,
+    #[command(subcommand)]
+    pub(crate) part: Option<DoctorPart>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DoctorPart {
+    /// Look at each provider: is it there, does it let us in, is its version known to work? Calls no
+    /// model, unless --spend.
+    Providers(DoctorProviders),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorProviders {
+    /// The providers to look at, by name (else all).
+    pub(crate) names: Vec<String>,
+    /// Put one short question to each of them, too. This can cost money; it counts under the budget.
+    #[arg(long)]
+    pub(crate) spend: bool,
 }
 
 #[derive(Debug, Args)]

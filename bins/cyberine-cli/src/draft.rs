@@ -73,12 +73,31 @@ impl Draft {
 
     fn program(&mut self, program: &str) {
         let name = self.name(program);
+        let (lines, quota) = match program {
+            "claude" => (vec!["kind = \"claude-cli\"".to_owned()], true),
+            "codex" => (vec!["kind = \"codex-cli\"".to_owned()], true),
+            "aider" => (vec!["kind = \"aider\"".to_owned()], false),
+            agent => {
+                let flag = if agent == "gemini" { "--acp" } else { "acp" };
+                (vec!["kind = \"acp\"".to_owned(), format!("command = [\"{agent}\", \"{flag}\"]")], false)
+            }
+        };
+        let (pays, off) = if quota {
+            ("It pays with its own login: a subscription's quota, not money\n# per token.", "")
+        } else {
+            (
+                "Its own login or key pays, perhaps by the token: say\n# `billing = \"metered\"` where it does.",
+                "# ",
+            )
+        };
         let _ = write!(
             self.text,
-            "\n# `{program}` is on the PATH. It pays with its own login: a subscription's quota, not money\n\
-             # per token. Whether it is logged in shows when it is asked.\n\
-             [providers.{name}]\nkind = \"claude-cli\"\n"
+            "\n# `{program}` is on the PATH. {pays} `cyberine doctor providers` says whether it lets you in.\n\
+             {off}[providers.{name}]\n"
         );
+        for line in lines {
+            let _ = writeln!(self.text, "{off}{line}");
+        }
     }
 
     /// Keys cost money, and which model is worth it is the user's to say: nothing is switched on.
@@ -91,8 +110,9 @@ impl Draft {
         let name = self.name(&key.vendor.to_lowercase());
         let (kind, base_url) = match key.variable.as_str() {
             "ANTHROPIC_API_KEY" => ("anthropic", None),
-            "OPENROUTER_API_KEY" => ("openai", Some("https://openrouter.ai/api/v1")),
-            _ => ("openai", Some("https://api.openai.com/v1")),
+            "GEMINI_API_KEY" => ("gemini", None),
+            "OPENAI_API_KEY" => ("openai-responses", None),
+            _ => ("openai", Some("https://openrouter.ai/api/v1")),
         };
         let _ = write!(self.text, "# [providers.{name}]\n# kind = \"{kind}\"\n");
         if let Some(base_url) = base_url {
@@ -165,8 +185,10 @@ mod tests {
                 base_url: "http://127.0.0.1:11434/v1".to_owned(),
                 models: models.iter().map(|model| (*model).to_owned()).collect(),
             }],
-            programs: vec![FoundProgram { name: "claude".to_owned(), path: "/bin/claude".into() }],
-            keys: ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY"]
+            programs: ["claude", "codex", "gemini", "opencode", "aider"]
+                .map(|name| FoundProgram { name: name.to_owned(), path: format!("/bin/{name}").into() })
+                .into(),
+            keys: ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"]
                 .map(|variable| FoundKey { variable: variable.to_owned(), vendor: variable[..6].to_owned() })
                 .into(),
         }
@@ -176,10 +198,23 @@ mod tests {
         offer_of(&ConfigSource::of("draft", text)).unwrap().providers.into_keys().collect()
     }
 
+    /// The keys of a provider that is switched off.
+    const KEYS: [&str; 5] = ["kind =", "command =", "base_url =", "model =", "api_key_env ="];
+
     #[test]
     fn what_costs_nothing_or_a_subscription_is_on_and_keys_are_off() {
         let text = draft(&found(&["qwen3:8b", "llama3.2", "third"]), Scope::Project, None);
-        assert_eq!(names(&text), ["claude", "llama3-2", "qwen3-8b"]);
+        assert_eq!(names(&text), ["claude", "codex", "llama3-2", "qwen3-8b"]);
+        let on = |line: &str| match line.strip_prefix("# ") {
+            Some(off) if off.starts_with("[providers") || KEYS.iter().any(|key| off.starts_with(key)) => {
+                format!("{}\n", off.replace("\"\"", "\"m\""))
+            }
+            _ => format!("{line}\n"),
+        };
+        let all = names(&text.lines().map(on).collect::<String>());
+        for name in ["gemini", "opencode", "aider", "openai", "anthro"] {
+            assert!(all.iter().any(|one| one.starts_with(name)), "{name}: {all:?}");
+        }
         assert!(text.contains("BILLS EVERY TOKEN") && text.contains("cyberine trust"), "{text}");
     }
 
@@ -196,7 +231,7 @@ mod tests {
             None,
         );
         let on = names(&text);
-        assert!(!on.contains(&"evil".to_owned()) && on.len() == 3, "{on:?}\n{text}");
+        assert!(!on.contains(&"evil".to_owned()) && on.len() == 4, "{on:?}\n{text}");
     }
 
     #[test]

@@ -21,11 +21,15 @@ const USUAL: [(&str, u16); 5] =
     [("Ollama", 11434), ("LM Studio", 1234), ("llama.cpp", 8080), ("vLLM", 8000), ("Jan", 1337)];
 
 /// Variables that hold keys, and what they are keys to.
-const KEYS: [(&str, &str); 3] =
-    [("ANTHROPIC_API_KEY", "Anthropic"), ("OPENAI_API_KEY", "OpenAI"), ("OPENROUTER_API_KEY", "OpenRouter")];
+const KEYS: [(&str, &str); 4] = [
+    ("ANTHROPIC_API_KEY", "Anthropic"),
+    ("OPENAI_API_KEY", "OpenAI"),
+    ("GEMINI_API_KEY", "Google"),
+    ("OPENROUTER_API_KEY", "OpenRouter"),
+];
 
 /// Programs that can answer a prompt.
-const PROGRAMS: [&str; 1] = ["claude"];
+const PROGRAMS: [&str; 5] = ["claude", "codex", "gemini", "opencode", "aider"];
 
 /// A model server found on loopback.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -1,6 +1,7 @@
 //! `cyberine doctor`.
 
 mod mailboxes;
+mod providers;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use cyberine_types::RunId;
 use serde::Serialize;
 
 use self::mailboxes::MailReport;
-use crate::args::Doctor;
+use crate::args::{Doctor, DoctorPart};
 use crate::decision::short;
 use crate::out::{Out, Style};
 use crate::plain::{cut, escaped};
@@ -59,6 +60,9 @@ pub(crate) async fn run(
 ) -> Result<Exit, Problem> {
     Home::resolve(environment)?.open()?;
     let workplace = Workplace::resolve(project, Arc::clone(environment))?;
+    if let Some(DoctorPart::Providers(args)) = &args.part {
+        return providers::run(args, &workplace, out).await;
+    }
     let mut report = Report::begin(&workplace);
     let configuration = report.look_at_configuration(&workplace).await;
     report.note(configuration);

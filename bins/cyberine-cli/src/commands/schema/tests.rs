@@ -40,7 +40,19 @@ fn provider(schema: &Value, kind: &str) -> BTreeSet<String> {
     keys
 }
 
-const KINDS: [&str; 4] = ["openai", "anthropic", "claude-cli", "command"];
+const KINDS: [&str; 11] = [
+    "openai",
+    "openai-responses",
+    "anthropic",
+    "gemini",
+    "ollama",
+    "claude-cli",
+    "codex-cli",
+    "acp",
+    "aider",
+    "command",
+    "mcp",
+];
 
 #[test]
 fn the_schema_knows_the_keys_the_program_knows_and_no_others() {

@@ -1,0 +1,69 @@
+//! Looking at providers without asking them anything that costs.
+
+use std::collections::BTreeMap;
+
+use cyberine_provider::{Probe, ProviderConfig};
+use futures_util::future::join_all;
+
+use crate::exit::Exit;
+use crate::problem::{Problem, chain};
+use crate::roster::roster;
+use crate::team;
+use crate::workplace::Workplace;
+
+/// One provider, and what became of looking at it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Probed {
+    /// Its name.
+    pub name: String,
+    /// Its configuration.
+    pub config: ProviderConfig,
+    /// What was found, or why it could not even be built.
+    pub found: Result<Probe, String>,
+}
+
+/// Looks at the providers of these names, or at every one that an orchestration could ask, all at
+/// once.
+///
+/// # Errors
+/// Where the configuration is wrong, or a name is nobody's.
+pub async fn probe(workplace: &Workplace, names: &[String]) -> Result<Vec<Probed>, Problem> {
+    let known = roster(&workplace.config()?, &workplace.environment).await?.providers;
+    let chosen = chosen(known, names)?;
+    let base = team::child_environment(&workplace.environment);
+    let looks = chosen.into_iter().map(|(name, config)| {
+        let secret = |name: &str| workplace.environment.secret(name);
+        let built = cyberine_provider::build(&name, &config, &secret, &base);
+        async move {
+            let found = match built {
+                Ok(provider) => Ok(provider.probe().await),
+                Err(error) => Err(chain(&error)),
+            };
+            Probed { name, config, found }
+        }
+    });
+    Ok(join_all(looks).await)
+}
+
+fn chosen(
+    mut known: BTreeMap<String, ProviderConfig>,
+    names: &[String],
+) -> Result<BTreeMap<String, ProviderConfig>, Problem> {
+    if names.is_empty() {
+        return Ok(known);
+    }
+    let mut chosen = BTreeMap::new();
+    for name in names {
+        match known.remove(name) {
+            Some(config) => drop(chosen.insert(name.clone(), config)),
+            None if chosen.contains_key(name) => {}
+            None => {
+                let all: Vec<String> = chosen.into_keys().chain(known.into_keys()).collect();
+                let there = if all.is_empty() { "none".to_owned() } else { all.join(", ") };
+                let message = format!("there is no provider `{name}`; there are: {there}");
+                return Err(Problem::new(Exit::Unavailable, message));
+            }
+        }
+    }
+    Ok(chosen)
+}
