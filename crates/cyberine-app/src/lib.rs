@@ -35,6 +35,7 @@ mod runtime;
 mod serve;
 mod team;
 mod telemetry;
+mod trial;
 mod trust;
 mod workplace;
 

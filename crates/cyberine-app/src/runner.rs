@@ -26,6 +26,7 @@ use crate::problem::{Problem, chain};
 use crate::project::Project;
 use crate::reaper::MarkReaper;
 use crate::runtime;
+use crate::trial::CommandTrials;
 use crate::{team, telemetry};
 use roll::Roll;
 
@@ -109,6 +110,7 @@ async fn engage(
     let engine = Engine {
         store: Arc::new(store.clone()),
         reaper: Arc::new(MarkReaper::OwnTree),
+        trials: Arc::new(CommandTrials::of(environment)),
         ticks: ticks.clone(),
         bus,
         sender: Sender::new(&Principal::local(environment.user()), Channel::Run, instance),
