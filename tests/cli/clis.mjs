@@ -1,0 +1,104 @@
+// How each CLI is configured as a provider, and pointed at the scripted server: by its own means.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const toml = JSON.stringify;
+
+function write(path, value) {
+  mkdirSync(join(path, '..'), { recursive: true, mode: 0o700 });
+  writeFileSync(path, typeof value === 'string' ? value : JSON.stringify(value), { mode: 0o600 });
+}
+
+/**
+ * `provider` are the keys of its configuration, `variables` what it is handed. Each is asked with the
+ * model, whether its tools may run, the server, the program, a home of its own, and the case's.
+ * `seconds` is how long it takes, on a busy machine, until a command of it runs. `keyVariable` is where the CLI looks for its key, where the kind does not know that.
+ */
+export const CLIS = {
+  claude: {
+    package: '@anthropic-ai/claude-code',
+    seconds: 10,
+    provider: ({ model, live, program }) => [
+      'kind = "claude-cli"',
+      `program = ${toml(program)}`,
+      `model = ${toml(model)}`,
+      // Our own plan mode would not let the command run.
+      ...(live ? ['tools = ["Bash"]', 'args = ["--permission-mode=default", "--allowedTools=Bash"]'] : []),
+    ],
+    variables: ({ url, user }) => ({
+      ANTHROPIC_BASE_URL: url,
+      CLAUDE_CONFIG_DIR: join(user, '..', 'config'),
+      CLAUDE_CODE_MAX_RETRIES: '1',
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    }),
+  },
+  codex: {
+    package: '@openai/codex',
+    seconds: 10,
+    provider: ({ model, program }) => [
+      'kind = "codex-cli"',
+      `program = ${toml(program)}`,
+      `model = ${toml(model)}`,
+    ],
+    variables: ({ url, user }) => {
+      const config = [
+        'model_provider = "scripted"',
+        '[model_providers.scripted]',
+        'name = "scripted"',
+        `base_url = "${url}/v1"`,
+        'wire_api = "responses"',
+        'env_key = "CODEX_API_KEY"',
+        'request_max_retries = 1',
+        'stream_max_retries = 1',
+      ];
+      write(join(user, 'codex', 'config.toml'), config.join('\n'));
+      return { CODEX_HOME: join(user, 'codex') };
+    },
+  },
+  gemini: {
+    package: '@google/gemini-cli',
+    seconds: 20,
+    keyVariable: 'GEMINI_API_KEY',
+    provider: ({ model, live, program }) => [
+      'kind = "acp"',
+      `command = ${toml([program, '--acp', '-m', model, ...(live ? ['--approval-mode=yolo'] : [])])}`,
+      `model = ${toml(model)}`,
+    ],
+    variables: ({ url, user }) => {
+      write(join(user, '.gemini', 'settings.json'), {
+        security: { auth: { selectedType: 'gemini-api-key' } },
+        general: { maxAttempts: 1, enableAutoUpdate: false },
+        privacy: { usageStatisticsEnabled: false },
+      });
+      return { GOOGLE_GEMINI_BASE_URL: url, GEMINI_CLI_NO_RELAUNCH: 'true' };
+    },
+  },
+  opencode: {
+    package: 'opencode-ai',
+    seconds: 30,
+    keyVariable: 'OPENCODE_KEY',
+    provider: ({ model, program }) => [
+      'kind = "acp"',
+      `command = ${toml([program, 'acp', '--pure'])}`,
+      `model = ${toml(model)}`,
+    ],
+    variables: ({ model, live, url, home }) => {
+      const options = { baseURL: `${url}/v1`, apiKey: '{env:OPENCODE_KEY}' };
+      const path = join(home, 'opencode.json');
+      write(path, {
+        model: `scripted/${model}`,
+        autoupdate: false,
+        share: 'disabled',
+        permission: live ? { bash: 'allow' } : {},
+        provider: { scripted: { npm: '@ai-sdk/openai-compatible', options, models: { [model]: {} } } },
+      });
+      return {
+        OPENCODE_CONFIG: path,
+        OPENCODE_DISABLE_MODELS_FETCH: '1',
+        OPENCODE_DISABLE_AUTOUPDATE: '1',
+        OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+        OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
+      };
+    },
+  },
+};
