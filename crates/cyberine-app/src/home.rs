@@ -86,6 +86,14 @@ impl Home {
         self.open()?.subdir("logs").map_err(|source| self.unusable(source))
     }
 
+    /// Opens the directory of the accounts' gates.
+    ///
+    /// # Errors
+    /// Where it cannot be made.
+    pub(crate) fn gates(&self) -> Result<PrivateDir, HomeError> {
+        self.open()?.subdir("gates").map_err(|source| self.unusable(source))
+    }
+
     /// Makes and names the project of those who have none.
     ///
     /// # Errors

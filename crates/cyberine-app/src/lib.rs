@@ -21,6 +21,7 @@ mod config;
 mod discovery;
 mod environment;
 mod exit;
+mod gates;
 mod home;
 mod invocation;
 mod launcher;

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{BusBackend, BusConfig, Config};
 use crate::environment::Environment;
 use crate::exit::Exit;
+use crate::gates::Gates;
 use crate::home::Home;
 use crate::launcher;
 use crate::messaging::{self, Messaging};
@@ -115,11 +116,12 @@ async fn engage(
         bus,
         sender: Sender::new(&Principal::local(environment.user()), Channel::Run, instance),
     };
+    let team = team::team(&plan, environment, &Gates::of(home));
     let control = Box::new(ControlFile(ControlReader::new(store.run_dir(id).await?)));
     let cancel = CancellationToken::new();
     let settled = tokio::select! {
         biased;
-        settled = engine.run(claim, &plan, team::team(&plan, environment), control, cancel.clone()) => settled,
+        settled = engine.run(claim, &plan, team, control, cancel.clone()) => settled,
         never = attend(&ticks, &cancel) => match never {},
         never = roll.keep(store) => match never {},
     };

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use cyberine_orchestrator::{Plan, Planned, Team, Unavailable};
 use cyberine_process::ChildEnvironment;
-use cyberine_provider::{BuildError, Provider, TurnError};
+use cyberine_provider::{BuildError, Provider, ProviderConfig, ProviderInfo, TurnError, retrying};
 
 use crate::discovery::executable;
 use crate::environment::Environment;
+use crate::gates::Gates;
 
 /// What children of this process may know of their surroundings.
 #[must_use]
@@ -24,7 +25,8 @@ pub(crate) fn child_environment(environment: &Environment) -> ChildEnvironment {
 pub(crate) fn check(plan: &Plan, environment: &Environment) -> Result<(), BuildError> {
     let base = child_environment(environment);
     let all = plan.candidates.iter().chain(&plan.judge_providers);
-    all.map(|planned| build(planned, environment, &base)).try_for_each(|built| built.map(drop))
+    let built = all.map(|planned| build(planned.provider_name(), &planned.provider, environment, &base));
+    built.map(|built| built.map(drop)).collect()
 }
 
 /// What keeps the providers of `plan` from answering in `project`, one line each: all of it, not
@@ -33,7 +35,8 @@ pub(crate) fn faults(plan: &Plan, environment: &Environment, project: &Path) -> 
     let base = child_environment(environment);
     let mut faults = Vec::new();
     for planned in plan.candidates.iter().chain(&plan.judge_providers) {
-        let unbuilt = build(planned, environment, &base).err().map(|error| error.to_string());
+        let built = build(planned.provider_name(), &planned.provider, environment, &base);
+        let unbuilt = built.err().map(|error| error.to_string());
         for fault in unbuilt.into_iter().chain(missing_program(planned, environment, project)) {
             // Whoever answers may judge, too.
             if !faults.contains(&fault) {
@@ -51,7 +54,7 @@ fn missing_program(planned: &Planned, environment: &Environment, project: &Path)
     let profile = planned.provider.profile();
     let program = profile.program?;
     let cwd = profile.cwd.map_or_else(|| project.to_owned(), |cwd| project.join(cwd));
-    let (shown, name) = (program.display(), &planned.name);
+    let (shown, name) = (program.display(), planned.provider_name());
     if program.as_os_str().as_encoded_bytes().contains(&b'/') {
         let there = executable(&cwd.join(program));
         return (!there)
@@ -62,33 +65,59 @@ fn missing_program(planned: &Planned, environment: &Environment, project: &Path)
     (!there).then(|| format!("program `{shown}` of provider `{name}` is not on the PATH"))
 }
 
-/// Builds the providers of `plan`. One that cannot be built answers every turn with the reason.
-pub(crate) fn team(plan: &Plan, environment: &Environment) -> Team {
-    let base = child_environment(environment);
-    let built = |planned: &Planned| {
-        build(planned, environment, &base).unwrap_or_else(|error| stand_in(planned, &error))
+/// Builds the providers of `plan`, each once, behind the gate of its account. One that cannot be
+/// built answers every turn with the reason.
+pub(crate) fn team(plan: &Plan, environment: &Environment, gates: &Gates) -> Team {
+    let workshop =
+        Workshop { environment, base: child_environment(environment), gates, retries: plan.retries };
+    let mut built: BTreeMap<String, Arc<dyn Provider>> = BTreeMap::new();
+    let mut by_name = |planned: &Planned| {
+        let name = planned.provider_name().to_owned();
+        Arc::clone(built.entry(name).or_insert_with(|| workshop.make(planned, &planned.provider)))
     };
-    let judges: BTreeMap<_, _> =
-        plan.judge_providers.iter().map(|one| (one.name.clone(), built(one))).collect();
-    Team { candidates: plan.candidates.iter().map(built).collect(), judges, ..Team::default() }
+    let candidates = plan.candidates.iter().map(&mut by_name).collect();
+    let judges = plan.judge_providers.iter().map(|one| (one.name.clone(), by_name(one))).collect();
+    let fallbacks = plan.candidates.iter().filter_map(|planned| {
+        let fallback = workshop.make(planned, &planned.fallback()?);
+        Some((planned.name.clone(), fallback))
+    });
+    Team { candidates, judges, fallbacks: fallbacks.collect() }
+}
+
+/// What providers are built with.
+struct Workshop<'a> {
+    environment: &'a Environment,
+    base: ChildEnvironment,
+    gates: &'a Gates,
+    retries: u32,
+}
+
+impl Workshop<'_> {
+    fn make(&self, planned: &Planned, config: &ProviderConfig) -> Arc<dyn Provider> {
+        match build(planned.provider_name(), config, self.environment, &self.base) {
+            Ok(provider) => retrying(provider, config, self.retries, self.gates.gate(config)),
+            Err(error) => stand_in(config.info(planned.provider_name()), &error),
+        }
+    }
 }
 
 fn build(
-    planned: &Planned,
+    name: &str,
+    config: &ProviderConfig,
     environment: &Environment,
     base: &ChildEnvironment,
 ) -> Result<Arc<dyn Provider>, BuildError> {
-    cyberine_provider::build(&planned.name, &planned.provider, &|name| environment.secret(name), base)
+    cyberine_provider::build(name, config, &|name| environment.secret(name), base)
 }
 
-fn stand_in(planned: &Planned, error: &BuildError) -> Arc<dyn Provider> {
+fn stand_in(info: ProviderInfo, error: &BuildError) -> Arc<dyn Provider> {
     let why = match error {
         BuildError::MissingVariable { .. } | BuildError::BadKey { .. } => {
             TurnError::Auth { detail: error.to_string() }
         }
         BuildError::Config(_) => TurnError::Rejected { detail: error.to_string() },
     };
-    Arc::new(Unavailable::new(planned.provider.info(&planned.name), why))
+    Arc::new(Unavailable::new(info, why))
 }
 
 /// The variables whose values the providers of `plan` need.
@@ -100,7 +129,8 @@ pub(crate) fn variables(plan: &Plan) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cyberine_orchestrator::{OrchestrateConfig, plan};
+    use crate::home::Home;
+    use cyberine_orchestrator::{OrchestrateConfig, RoleConfig, plan};
 
     fn sample() -> Plan {
         let keyed = r#"{"kind":"openai","base_url":"https://h/v1","model":"m","api_key_env":"THE_KEY"}"#;
@@ -116,10 +146,30 @@ mod tests {
         let without = Environment::of([("EXTRA", "1")], "/");
         let error = check(&plan, &without).unwrap_err().to_string();
         assert!(error.contains("provider `keyed` needs the environment variable `THE_KEY`"), "{error}");
-        let team = team(&plan, &without);
+        let home = tempfile::tempdir().unwrap();
+        let team = team(&plan, &without, &Gates::of(&Home::at(home.path())));
         let names: Vec<_> = team.candidates.iter().map(|one| one.info().name.clone()).collect();
         assert_eq!((names, team.judges.len()), (vec!["keyed".to_owned(), "plain".to_owned()], 2));
         check(&plan, &Environment::of([("EXTRA", "1"), ("THE_KEY", "k")], "/")).unwrap();
+    }
+
+    #[test]
+    fn samples_of_a_provider_are_one_provider_and_a_fallback_model_is_built_beside_it() {
+        let text = r#"{"kind":"openai","base_url":"http://127.0.0.1:1/v1","model":"m"}"#;
+        let providers = BTreeMap::from([("a".to_owned(), serde_json::from_str(text).unwrap())]);
+        let role =
+            RoleConfig { samples: 2, fallback_model: Some("small".to_owned()), ..RoleConfig::default() };
+        let roles = BTreeMap::from([("a".to_owned(), role)]);
+        let plan = plan(&OrchestrateConfig { roles, ..OrchestrateConfig::default() }, &providers, 1).unwrap();
+        let (home, environment) = (tempfile::tempdir().unwrap(), Environment::of([], "/"));
+        check(&plan, &environment).unwrap();
+        let team = team(&plan, &environment, &Gates::of(&Home::at(home.path())));
+        assert!(Arc::ptr_eq(&team.candidates[0], &team.candidates[1]));
+        assert!(Arc::ptr_eq(&team.candidates[0], &team.judges["a"]));
+        let models: Vec<_> =
+            team.fallbacks.iter().map(|(id, one)| (id.as_str(), one.info().model.as_deref())).collect();
+        assert_eq!(models, [("a", Some("small")), ("a#2", Some("small"))]);
+        assert_eq!(team.candidates[1].info().name, "a");
     }
 
     #[test]

@@ -15,6 +15,10 @@ use crate::trial::JudgeCommand;
 /// The longest an approval can be waited for, in seconds: 30 days.
 const MAX_APPROVAL_SECONDS: u64 = 30 * 24 * 60 * 60;
 
+/// How often a turn is asked again where nobody says so.
+pub(crate) const DEFAULT_RETRIES: u32 = 3;
+/// The most often.
+const MAX_RETRIES: u32 = 10;
 /// The longest persona, in bytes.
 const MAX_PERSONA: usize = 8 << 10;
 /// The most samples of one provider.
@@ -42,6 +46,9 @@ pub struct OrchestrateConfig {
     pub first: Option<usize>,
     /// How many candidates are asked at once.
     pub max_parallel: usize,
+    /// How often a turn is asked again that failed without having been let in: from 0 to 10.
+    #[serde(deserialize_with = "retries")]
+    pub retries: u32,
     /// Whether the later judges decide (and are paid for) also where there is a winner already.
     pub judge_always: bool,
     /// Whether `consensus` has a model compare the answers that are not equal word for word.
@@ -110,6 +117,7 @@ impl Default for OrchestrateConfig {
             quorum: 2,
             first: None,
             max_parallel: 16,
+            retries: DEFAULT_RETRIES,
             judge_always: false,
             equivalence: false,
             rubric: None,
@@ -132,6 +140,14 @@ fn first<'de, D: Deserializer<'de>>(input: D) -> Result<Option<usize>, D::Error>
         )),
         count => Ok(Some(count)),
     }
+}
+
+fn retries<'de, D: Deserializer<'de>>(input: D) -> Result<u32, D::Error> {
+    let count = u32::deserialize(input)?;
+    if count <= MAX_RETRIES {
+        return Ok(count);
+    }
+    Err(serde::de::Error::custom(format!("`retries` is {count}, and not from 0 to {MAX_RETRIES}")))
 }
 
 fn persona<'de, D: Deserializer<'de>>(input: D) -> Result<Option<String>, D::Error> {
@@ -262,6 +278,7 @@ mod tests {
         let role = |key: &str, value: &str| format!(r#"{{"roles":{{"a":{{"{key}":{value}}}}}}}"#);
         for (wrong, said) in [
             (r#"{"first":0}"#.to_owned(), "`first` is 0"),
+            (r#"{"retries":11}"#.to_owned(), "`retries` is 11, and not from 0 to 10"),
             (role("samples", "0"), "`samples` is 0, and not from 1 to 8"),
             (role("samples", "9"), "`samples` is 9"),
             (role("persona", r#"" ""#), "`persona` says nothing"),

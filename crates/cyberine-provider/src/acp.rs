@@ -30,6 +30,7 @@ impl Program for AcpConfig {
             } else {
                 Billing::Subscription
             }),
+            max_parallel: self.max_parallel,
             idle_seconds: self.idle_seconds,
             wall_seconds: self.wall_seconds,
             ..Profile::default()

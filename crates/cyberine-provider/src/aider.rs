@@ -23,6 +23,7 @@ impl Program for AiderConfig {
             prices: self.prices,
             configured_billing: self.billing,
             usual_billing: Some(Billing::Metered),
+            max_parallel: self.max_parallel,
             idle_seconds: self.idle_seconds,
             wall_seconds: self.wall_seconds,
             ..Profile::default()

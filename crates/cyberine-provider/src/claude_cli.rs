@@ -45,6 +45,7 @@ impl Program for ClaudeCliConfig {
             env: &self.env,
             configured_billing: self.billing,
             usual_billing: Some(usual),
+            max_parallel: self.max_parallel,
             idle_seconds: self.idle_seconds,
             wall_seconds: self.wall_seconds,
             ..Profile::default()

@@ -31,6 +31,7 @@ impl Program for CodexCliConfig {
             } else {
                 Billing::Subscription
             }),
+            max_parallel: self.max_parallel,
             idle_seconds: self.idle_seconds,
             wall_seconds: self.wall_seconds,
             ..Profile::default()

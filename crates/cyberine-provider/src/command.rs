@@ -25,6 +25,7 @@ impl Program for CommandConfig {
             env: &self.env,
             configured_billing: self.billing,
             usual_billing: Some(Billing::Free),
+            max_parallel: self.max_parallel,
             idle_seconds: self.idle_seconds,
             wall_seconds: self.wall_seconds,
             ..Profile::default()

@@ -1,7 +1,7 @@
 //! What is written of the kinds that start a program.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
 use cyberine_types::Billing;
@@ -36,6 +36,9 @@ pub struct ClaudeCliConfig {
     /// How it is paid for; unset means `metered` with a key, else `subscription`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub billing: Option<Billing>,
+    /// How many of its turns may run at once, over all runs of a home; unset means any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_parallel: Option<NonZeroUsize>,
     /// The longest silence, in place of the turn's own limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_seconds: Option<NonZeroU64>,
@@ -70,6 +73,9 @@ pub struct CodexCliConfig {
     /// Prices, from which the cost is computed where none is reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
+    /// How many of its turns may run at once, over all runs of a home; unset means any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_parallel: Option<NonZeroUsize>,
     /// The longest silence, in place of the turn's own limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_seconds: Option<NonZeroU64>,
@@ -99,6 +105,9 @@ pub struct AcpConfig {
     /// Prices, from which the cost is computed where none is reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
+    /// How many of its turns may run at once, over all runs of a home; unset means any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_parallel: Option<NonZeroUsize>,
     /// The longest silence, in place of the turn's own limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_seconds: Option<NonZeroU64>,
@@ -129,6 +138,9 @@ pub struct AiderConfig {
     /// Prices, from which the cost is computed where none is reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
+    /// How many of its turns may run at once, over all runs of a home; unset means any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_parallel: Option<NonZeroUsize>,
     /// The longest silence, in place of the turn's own limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_seconds: Option<NonZeroU64>,
@@ -155,6 +167,9 @@ pub struct CommandConfig {
     /// How it is paid for; unset means `free`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub billing: Option<Billing>,
+    /// How many of its turns may run at once, over all runs of a home; unset means any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_parallel: Option<NonZeroUsize>,
     /// The longest silence, in place of the turn's own limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_seconds: Option<NonZeroU64>,
@@ -189,6 +204,9 @@ pub struct McpConfig {
     /// How it is paid for; unset means `free`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub billing: Option<Billing>,
+    /// How many of its turns may run at once, over all runs of a home; unset means any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_parallel: Option<NonZeroUsize>,
     /// The longest silence, in place of the turn's own limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_seconds: Option<NonZeroU64>,

@@ -1,6 +1,6 @@
 //! What is written of the kinds that speak HTTP.
 
-use std::num::{NonZeroU32, NonZeroU64};
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 
 use cyberine_types::Billing;
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,9 @@ pub struct HttpConfig {
     /// Prices, from which the cost is computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
+    /// How many of its turns may run at once, over all runs of a home; unset means any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_parallel: Option<NonZeroUsize>,
     /// The longest silence, in place of the turn's own limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_seconds: Option<NonZeroU64>,
@@ -54,6 +57,7 @@ impl HttpConfig {
             api_key_env: None,
             billing: None,
             prices: None,
+            max_parallel: None,
             idle_seconds: None,
             wall_seconds: None,
             max_tokens: None,

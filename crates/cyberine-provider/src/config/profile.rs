@@ -1,6 +1,6 @@
 //! What a configuration comes to, whatever its kind.
 
-use std::num::{NonZeroU32, NonZeroU64};
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::Path;
 use std::time::Duration;
 
@@ -41,6 +41,8 @@ pub struct Profile<'a> {
     pub usual_billing: Option<Billing>,
     /// Configured prices.
     pub prices: Option<Prices>,
+    /// How many of its turns may run at once.
+    pub max_parallel: Option<NonZeroUsize>,
     /// The longest silence.
     pub idle_seconds: Option<NonZeroU64>,
     /// The longest turn.
@@ -62,6 +64,7 @@ impl<'a> Profile<'a> {
             key_env: config.api_key_env.as_deref().or(usual_key),
             configured_billing: config.billing,
             prices: config.prices,
+            max_parallel: config.max_parallel,
             idle_seconds: config.idle_seconds,
             wall_seconds: config.wall_seconds,
             max_tokens: config.max_tokens,
