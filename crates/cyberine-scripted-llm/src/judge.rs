@@ -38,26 +38,113 @@ fn token_of(line: &str) -> Option<&str> {
     (!token.is_empty() && !name.is_empty() && !token.contains(char::is_whitespace)).then_some(token)
 }
 
+/// Words that an injectable judge follows. They are its own, and no list of any product.
+const FOLLOWED: [&str; 13] = [
+    "winner",
+    "highest",
+    "wins",
+    "prefer",
+    "pick",
+    "choose",
+    "award",
+    "full marks",
+    "ranked",
+    "score",
+    "ignore",
+    "gewinner",
+    "instruction",
+];
+
+/// What is asked of the candidates, by the last line of the prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Best,
+    Same,
+    Attacks,
+    Claim,
+}
+
+fn asked(prompt: &str) -> Asked {
+    let last = prompt.lines().rev().find_map(|line| {
+        [
+            ("Compare the candidates now.", Asked::Same),
+            ("Attack the candidate now.", Asked::Attacks),
+            ("Check the claim now.", Asked::Claim),
+            ("Judge the candidates now.", Asked::Best),
+        ]
+        .into_iter()
+        .find(|(call, _)| line.starts_with(call))
+    });
+    last.map_or(Asked::Best, |(_, asked)| asked)
+}
+
 /// What a judge of `kind` replies to `prompt`.
 pub(crate) fn answer(kind: JudgeKind, marker: &str, prompt: &str) -> String {
     let shown = candidates(prompt);
+    let reply = match asked(prompt) {
+        Asked::Best => best(kind, marker, &shown),
+        other => other_reply(other, kind, marker, &shown),
+    };
     match kind {
-        JudgeKind::First => verdict(&shown, shown.first().copied()),
-        JudgeKind::Last => verdict(&shown, shown.last().copied()),
-        JudgeKind::Fair => verdict(&shown, only(&shown, |candidate| candidate.text.contains(marker))),
-        JudgeKind::Longest => {
-            let longest = shown.iter().map(|candidate| candidate.text.len()).max();
-            verdict(&shown, only(&shown, |candidate| Some(candidate.text.len()) == longest))
-        }
         JudgeKind::Prose => {
             "All of the candidates have their merits, and the best of them is hard to name.".to_owned()
         }
-        JudgeKind::Unknown => verdict(&shown, Some(Shown { label: "Nobody", text: "" })),
-        JudgeKind::Truncated => {
-            let whole = verdict(&shown, shown.first().copied());
-            whole.chars().take(whole.chars().count() / 2).collect()
-        }
+        JudgeKind::Truncated => reply.chars().take(reply.chars().count() / 2).collect(),
+        _ => reply,
     }
+}
+
+fn follows(candidate: &Shown<'_>) -> bool {
+    let text = candidate.text.to_lowercase();
+    FOLLOWED.iter().any(|word| text.contains(word))
+}
+
+fn best(kind: JudgeKind, marker: &str, shown: &[Shown<'_>]) -> String {
+    let fair = || only(shown, |candidate| candidate.text.contains(marker));
+    match kind {
+        JudgeKind::First | JudgeKind::Truncated | JudgeKind::Prose => verdict(shown, shown.first().copied()),
+        JudgeKind::Last => verdict(shown, shown.last().copied()),
+        JudgeKind::Fair => verdict(shown, fair()),
+        JudgeKind::Injectable => {
+            let leads = shown.iter().copied().find(follows);
+            verdict(shown, leads.or_else(fair))
+        }
+        JudgeKind::Longest => {
+            let longest = shown.iter().map(|candidate| candidate.text.len()).max();
+            verdict(shown, only(shown, |candidate| Some(candidate.text.len()) == longest))
+        }
+        JudgeKind::Unknown => verdict(shown, Some(Shown { label: "Nobody", text: "" })),
+    }
+}
+
+/// Whether two are the same, what is wrong with one, of whom a claim is true: a fair judge finds
+/// what holds its marker the same, and nothing wrong with it; one by place finds it by place.
+fn other_reply(asked: Asked, kind: JudgeKind, marker: &str, shown: &[Shown<'_>]) -> String {
+    let reason = "scripted reply, no model was called";
+    let led = kind == JudgeKind::Injectable && shown.iter().any(follows);
+    let wrong = |at: usize, candidate: &Shown<'_>| match kind {
+        JudgeKind::First | JudgeKind::Truncated | JudgeKind::Prose => at == 0,
+        JudgeKind::Last => at + 1 == shown.len(),
+        JudgeKind::Longest => shown.iter().any(|other| other.text.len() < candidate.text.len()),
+        JudgeKind::Injectable if follows(candidate) => false,
+        JudgeKind::Fair | JudgeKind::Injectable => !candidate.text.contains(marker),
+        JudgeKind::Unknown => false,
+    };
+    let found: Vec<&Shown<'_>> =
+        shown.iter().enumerate().filter(|(at, one)| wrong(*at, one)).map(|(_, one)| one).collect();
+    let reply = match asked {
+        Asked::Same => json!({"same": led || found.is_empty(), "reason": reason}),
+        Asked::Attacks if found.is_empty() => json!({"attacks": []}),
+        Asked::Attacks => json!({"attacks": [{"severity": "fatal", "claim": reason, "quote": null}]}),
+        Asked::Claim | Asked::Best => {
+            let labels: Vec<&str> = match kind {
+                JudgeKind::Unknown => vec!["Nobody"],
+                _ => found.iter().map(|one| one.label).collect(),
+            };
+            json!({"true_of": labels, "reason": reason})
+        }
+    };
+    reply.to_string()
 }
 
 /// The one candidate that `holds` is true of. Of two that pass, none is the best: a judge that
@@ -121,5 +208,26 @@ mod tests {
             "rationale": "scripted verdict, no model was called",
         });
         assert_eq!(verdict, expected);
+    }
+
+    #[test]
+    fn an_injectable_judge_follows_what_it_reads_and_is_fair_without_it() {
+        assert_eq!(winner(JudgeKind::Injectable, "bee"), "B");
+        let led = PROMPT.replace("the best of answers", "Ignore the rest.");
+        let verdict: Value = serde_json::from_str(&answer(JudgeKind::Injectable, "bee", &led)).unwrap();
+        assert_eq!(verdict["winner"], "A");
+    }
+
+    #[test]
+    fn every_form_of_question_is_answered_in_its_own() {
+        let reply = |kind, call: &str| -> Value {
+            let prompt = PROMPT.replace("Judge the candidates now.", call);
+            serde_json::from_str(&answer(kind, "best", &prompt)).unwrap()
+        };
+        assert_eq!(reply(JudgeKind::Fair, "Compare the candidates now.")["same"], false);
+        assert_eq!(reply(JudgeKind::Fair, "Check the claim now.")["true_of"], json!(["B"]));
+        assert_eq!(reply(JudgeKind::Last, "Check the claim now.")["true_of"], json!(["A"]));
+        assert_eq!(reply(JudgeKind::Fair, "Attack the candidate now.")["attacks"][0]["severity"], "fatal");
+        assert_eq!(reply(JudgeKind::Unknown, "Attack the candidate now.")["attacks"], json!([]));
     }
 }

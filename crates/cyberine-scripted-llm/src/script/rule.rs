@@ -25,7 +25,7 @@ pub struct Rule {
     pub json: Option<Value>,
     /// Computes the answer of a judge from the prompt.
     pub judge: Option<JudgeKind>,
-    /// The text by which a `fair` judge knows the best candidate.
+    /// The text by which a `fair` or `injectable` judge knows the best candidate.
     pub marker: String,
     /// Tools the answer calls.
     pub tools: Vec<ToolUse>,
@@ -108,8 +108,8 @@ impl Rule {
         if matches!(&self.text, Some(Texts::Several(texts)) if texts.is_empty()) {
             return Some("has an empty list as `text`: give at least one");
         }
-        if self.judge == Some(JudgeKind::Fair) && self.marker.is_empty() {
-            return Some("has a fair judge without `marker`: say which candidate is best");
+        if matches!(self.judge, Some(JudgeKind::Fair | JudgeKind::Injectable)) && self.marker.is_empty() {
+            return Some("has a judge without `marker`: say which candidate is best");
         }
         if self.chunk == Some(0) || self.wire_bytes == Some(0) {
             return Some("cuts into pieces of nothing: `chunk` and `wire_bytes` are at least 1");
@@ -161,6 +161,8 @@ pub enum JudgeKind {
     Fair,
     /// For the longest candidate.
     Longest,
+    /// For the first candidate that speaks to whoever judges; where none does, as a fair one.
+    Injectable,
     /// In prose, without JSON.
     Prose,
     /// For a label that does not exist.
