@@ -28,10 +28,11 @@ use std::time::Duration;
 
 use cyberine_types::Usage;
 use futures_util::StreamExt;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::TurnError;
-use crate::port::{Provider, StopReason, Turn, TurnEvent};
+use crate::port::{Message, Provider, StopReason, ToolCall, ToolSpec, Turn, TurnEvent};
 
 /// What stands behind a provider in one check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -40,6 +41,10 @@ pub enum Scenario {
     Answers,
     /// It begins to answer and goes on for longer than the checks last.
     Talks,
+    /// It calls the tool it is offered, and answers once it has the results.
+    Calls,
+    /// It is held to a schema, and keeps to it.
+    Structured,
     /// It takes the question and says nothing.
     Silent,
     /// It reports success without an answer.
@@ -60,9 +65,11 @@ pub enum Scenario {
 
 impl Scenario {
     /// Every scenario, in the order of the checks.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Answers,
         Self::Talks,
+        Self::Calls,
+        Self::Structured,
         Self::Silent,
         Self::Empty,
         Self::Cut,
@@ -94,6 +101,8 @@ pub trait Fixture {
     }
 }
 
+/// The tool that is offered in [`Scenario::Calls`].
+const TOOL: &str = "look_up";
 /// How long anything may take that is not supposed to wait.
 const PROMPT: Duration = Duration::from_secs(60);
 /// The limit that is waited for.
@@ -111,6 +120,8 @@ pub async fn check(fixture: &mut dyn Fixture) -> Vec<Scenario> {
         match scenario {
             Scenario::Answers => check_answers(fixture, &*provider).await,
             Scenario::Talks => check_talks(fixture, &*provider).await,
+            Scenario::Calls => check_calls(fixture, &*provider).await,
+            Scenario::Structured => check_structured(fixture, &*provider).await,
             Scenario::Silent => check_silent(fixture, &*provider).await,
             failing => check_failure(fixture, &*provider, failing).await,
         }
@@ -155,6 +166,47 @@ async fn check_talks(fixture: &dyn Fixture, provider: &dyn Provider) {
     assert_eq!(taken.end, Some(Err(TurnError::WallTimeout { limit: SHORT })), "the wall limit holds");
 }
 
+async fn check_calls(fixture: &dyn Fixture, provider: &dyn Provider) {
+    assert!(provider.capabilities().tools, "it says that it can be offered tools");
+    let mut turn = fixture.turn(Scenario::Calls);
+    turn.tools = vec![ToolSpec {
+        name: TOOL.to_owned(),
+        description: "Looks a word up.".to_owned(),
+        input_schema: json!({ "type": "object", "properties": { "word": { "type": "string" } } }),
+    }];
+    let taken = take(provider, turn.clone()).await;
+    assert_eq!(taken.end, Some(Ok(StopReason::ToolUse)), "it waits for the results");
+    assert!(!taken.calls.is_empty(), "it says what it calls");
+    for call in &taken.calls {
+        assert!(call.name == TOOL && !call.id.is_empty() && call.arguments.is_object(), "{call:?}");
+    }
+    turn.messages.push(Message::calling(taken.text, taken.calls.clone()));
+    turn.messages.extend(taken.calls.into_iter().map(|call| Message::result(call, "a bird of the night")));
+    let taken = take(provider, turn).await;
+    assert_eq!(taken.end, Some(Ok(StopReason::EndTurn)), "it goes on with the results");
+    assert!(!taken.text.trim().is_empty(), "it answers with the results");
+}
+
+async fn check_structured(fixture: &dyn Fixture, provider: &dyn Provider) {
+    assert!(provider.capabilities().structured_output, "it says that it can be held to a schema");
+    let mut turn = fixture.turn(Scenario::Structured);
+    turn.output_schema = Some(json!({
+        "type": "object",
+        "properties": {
+            "winner": { "enum": ["A", "B"] },
+            "reason": { "type": "string", "maxLength": 40 },
+        },
+        "required": ["winner", "reason"],
+        "additionalProperties": false,
+    }));
+    let taken = take(provider, turn).await;
+    assert_eq!(taken.end, Some(Ok(StopReason::EndTurn)), "an answer held to a schema ends well");
+    let answer: Result<Value, _> = serde_json::from_str(&taken.text);
+    let Ok(Value::Object(answer)) = answer else { panic!("no object: {}", taken.text) };
+    let kept = answer.len() == 2 && (answer["winner"] == "A" || answer["winner"] == "B");
+    assert!(kept && answer["reason"].is_string(), "the schema is kept: {answer:?}");
+}
+
 async fn check_silent(fixture: &dyn Fixture, provider: &dyn Provider) {
     let mut short = fixture.turn(Scenario::Silent);
     short.limits.idle = SHORT;
@@ -174,7 +226,9 @@ async fn check_failure(fixture: &dyn Fixture, provider: &dyn Provider, scenario:
         Scenario::Limited => "rate-limit",
         Scenario::Overloaded => "overloaded",
         Scenario::Absent => "unreachable",
-        Scenario::Answers | Scenario::Talks | Scenario::Silent => "no failure",
+        Scenario::Answers | Scenario::Talks | Scenario::Calls | Scenario::Structured | Scenario::Silent => {
+            "no failure"
+        }
     };
     assert_eq!(error.code(), expected, "{scenario:?}: {error}");
     if let TurnError::RateLimited { retry_after, .. } = error {
@@ -186,6 +240,7 @@ async fn check_failure(fixture: &dyn Fixture, provider: &dyn Provider, scenario:
 #[derive(Debug, Default, PartialEq)]
 struct Taken {
     text: String,
+    calls: Vec<ToolCall>,
     usage: Option<Usage>,
     end: Option<Result<StopReason, TurnError>>,
 }
@@ -212,7 +267,8 @@ async fn take_until(
             Some(Ok(TurnEvent::Text(text))) => taken.text.push_str(&text),
             Some(Ok(TurnEvent::Retract)) => taken.text.clear(),
             Some(Ok(TurnEvent::Usage(usage))) => taken.usage = Some(usage),
-            Some(Ok(TurnEvent::ToolCall(_) | TurnEvent::Waiting { .. })) => {}
+            Some(Ok(TurnEvent::ToolCall(call))) => taken.calls.push(call),
+            Some(Ok(TurnEvent::Waiting { .. })) => {}
             Some(Ok(TurnEvent::Stop(stop))) => taken.end = Some(Ok(stop)),
             Some(Err(error)) => taken.end = Some(Err(error)),
         }

@@ -1,17 +1,16 @@
-//! The contract suite on every kind, over fixtures of this crate.
+//! The contract suite on every kind, over fixtures of this crate and servers that know nothing of it.
+
+mod http;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use cyberine_provider::contract::{Fixture, Scenario, check};
 use cyberine_provider::{Provider, Turn};
-use cyberine_scripted_llm::{Script, ScriptedServer};
 use serde_json::{Value, json};
 
 use crate::claude::stand_in;
-use crate::http::{CHAT_END, chat};
 use crate::mcp;
-use crate::server::{Server, Step, response};
 use crate::support::{block_on, provider, turn};
 
 /// One provider per scenario, made ready beforehand.
@@ -37,78 +36,6 @@ impl Fixture for Prepared {
     fn counts_tokens(&self) -> bool {
         self.counts_tokens
     }
-}
-
-/// What a server of one wire says.
-struct Wire {
-    kind: &'static str,
-    text: fn(&str) -> String,
-    begin: &'static str,
-    end: &'static str,
-}
-
-const CHAT: Wire = Wire { kind: "openai", text: |text| chat(&[text]), begin: "", end: CHAT_END };
-
-const MESSAGES: Wire = Wire {
-    kind: "anthropic",
-    text: |text| {
-        let delta = json!({ "type": "text_delta", "text": text });
-        format!("data: {}\n\n", json!({ "type": "content_block_delta", "index": 0, "delta": delta }))
-    },
-    begin: "data: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":3,\"output_tokens\":1}}}\n\n",
-    end: concat!(
-        "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":4}}\n\n",
-        "data: {\"type\":\"message_stop\"}\n\n",
-    ),
-};
-
-impl Wire {
-    fn stream(&self, texts: &[&str]) -> Vec<u8> {
-        let texts: String = texts.iter().map(|text| (self.text)(text)).collect();
-        (self.begin.to_owned() + &texts).into_bytes()
-    }
-
-    fn steps(&self, scenario: Scenario) -> Vec<Step> {
-        let head = Step::Send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n".to_vec());
-        let end = Step::Send(self.end.into());
-        let fail = |status, headers: &str| vec![Step::Send(response(status, headers, "{\"error\":{}}"))];
-        match scenario {
-            Scenario::Answers => vec![head, Step::OneByOne(self.stream(&["Hello", " — ", "café"])), end],
-            Scenario::Talks => vec![head, Step::Drip(self.stream(&["on and "]))],
-            Scenario::Silent => vec![Step::Hang],
-            Scenario::Empty => vec![head, Step::Send(self.stream(&[])), end],
-            Scenario::Cut => vec![head, Step::Send(self.stream(&["half"]))],
-            Scenario::Unauthorized => fail(401, ""),
-            Scenario::Unpaid => fail(402, ""),
-            Scenario::Limited => fail(429, "Retry-After: 3\r\n"),
-            Scenario::Overloaded => fail(503, ""),
-            Scenario::Absent => vec![],
-        }
-    }
-
-    async fn prepare(&self) -> (Prepared, Vec<Server>) {
-        let (mut providers, mut servers) = (Vec::new(), Vec::new());
-        for scenario in Scenario::ALL {
-            let server = Server::start(self.steps(scenario)).await;
-            let config = json!({ "kind": self.kind, "base_url": server.url(), "model": "m" });
-            providers.push((scenario, provider(config)));
-            if scenario != Scenario::Absent {
-                servers.push(server);
-            }
-        }
-        (Prepared { providers, counts_tokens: true }, servers)
-    }
-}
-
-#[test]
-fn the_http_kinds_keep_the_contract() {
-    block_on(async {
-        for wire in [CHAT, MESSAGES] {
-            let (mut prepared, servers) = wire.prepare().await;
-            assert_eq!(check(&mut prepared).await, Scenario::ALL, "{}", wire.kind);
-            drop(servers);
-        }
-    });
 }
 
 fn commands() -> Vec<(Scenario, Value)> {
@@ -168,36 +95,6 @@ fn the_process_kinds_keep_the_contract() {
                 configs.into_iter().map(|(scenario, config)| (scenario, provider(config))).collect();
             let checked = check(&mut Prepared { providers, counts_tokens }).await;
             assert_eq!(checked, scenarios);
-        }
-    });
-}
-
-/// The same of a server that knows nothing of this crate.
-const SCRIPT: &str = r#"
-rule = [
-    { when = { model = "Answers" }, text = "Hello — café", chunk = 1, wire_bytes = 1, comments = true },
-    { when = { model = "Talks" }, text = "on and on ", fault = { drip = { every_ms = 1 } } },
-    { when = { model = "Silent" }, text = "never", fault = { hang = {} } },
-    { when = { model = "Empty" } },
-    { when = { model = "Cut" }, text = "half an answer", fault = "no-terminator" },
-    { when = { model = "Unauthorized" }, fault = { status = { code = 401 } } },
-    { when = { model = "Unpaid" }, fault = { status = { code = 402 } } },
-    { when = { model = "Limited" }, fault = { status = { code = 429, retry_after = "3" } } },
-    { when = { model = "Overloaded" }, fault = { status = { code = 529 } } },
-]
-"#;
-
-#[test]
-fn the_http_kinds_keep_the_contract_with_a_scripted_server() {
-    let server = ScriptedServer::start(Script::parse(SCRIPT).unwrap()).unwrap();
-    let shown: Vec<Scenario> = Scenario::ALL.into_iter().filter(|s| *s != Scenario::Absent).collect();
-    block_on(async {
-        for (kind, path) in [("openai", "/v1"), ("anthropic", "")] {
-            let url = format!("{}{path}", server.base_url());
-            let config =
-                |s: &Scenario| json!({ "kind": kind, "base_url": url, "model": format!("scripted/{s:?}") });
-            let providers = shown.iter().map(|scenario| (*scenario, provider(config(scenario)))).collect();
-            assert_eq!(check(&mut Prepared { providers, counts_tokens: true }).await, shown, "{kind}");
         }
     });
 }

@@ -42,6 +42,12 @@ pub(crate) struct Server {
 impl Server {
     /// A server that answers every request with `steps`.
     pub(crate) async fn start(steps: Vec<Step>) -> Self {
+        Self::answering(vec![steps]).await
+    }
+
+    /// A server that answers one request after the other with each of `answers`, and all that follow
+    /// with the last.
+    pub(crate) async fn answering(answers: Vec<Vec<Step>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -50,8 +56,12 @@ impl Server {
         let (seen, leaving) = (Arc::clone(&requests), Arc::clone(&left));
         tasks.spawn(async move {
             let mut connections = JoinSet::new();
+            let mut rest = answers.into_iter();
+            let mut steps = rest.next().unwrap_or_default();
             while let Ok((socket, _)) = listener.accept().await {
-                let (steps, seen, leaving) = (steps.clone(), Arc::clone(&seen), Arc::clone(&leaving));
+                let next = rest.next().unwrap_or_else(|| steps.clone());
+                let steps = std::mem::replace(&mut steps, next);
+                let (seen, leaving) = (Arc::clone(&seen), Arc::clone(&leaving));
                 connections.spawn(async move {
                     // An error means that the other side has left, which is how some tests end.
                     let _ = serve(socket, steps, &seen).await;
