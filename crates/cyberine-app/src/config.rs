@@ -4,14 +4,15 @@ mod document;
 mod mail;
 mod money;
 mod offer;
+mod prices;
 mod source;
 mod write;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use cyberine_orchestrator::OrchestrateConfig;
+use cyberine_orchestrator::{Caps, OrchestrateConfig};
 use cyberine_provider::ProviderConfig;
 use cyberine_types::Usd;
 use serde::{Deserialize, Serialize};
@@ -24,13 +25,14 @@ pub use document::Place;
 pub use mail::{BusBackend, BusConfig, Label, LabelError, NoSuchBackend, PresenceConfig};
 use offer::Layer;
 pub use offer::{Offer, Setting, offer_of};
+pub use prices::{PriceBook, PriceSource};
 pub use source::ConfigSource;
 pub use write::{Overwrite, Written, write_config};
 
 /// The one section of a project's file that needs no trust: it can only tighten.
 const BUDGET: &str = "budget";
 
-/// What a run holds of the day's money until its cost is known, where nothing else is said.
+/// What a run may hold and spend, where nothing else is said.
 const DEFAULT_RUN: Usd = Usd::from_micros(1_000_000);
 
 /// The configuration that holds for one project of one home.
@@ -85,12 +87,18 @@ impl std::fmt::Display for Untrusted {
 }
 
 /// `[budget]`: what may be spent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Budget {
     /// The most that may be held and spent in one UTC day, over all projects of the home.
     pub daily_usd: Option<Usd>,
-    /// What a run holds until its cost is known.
+    /// The most that one run may hold and spend.
     pub run_usd: Usd,
+    /// What a run holds at a provider of which nobody knows what it costs.
+    pub hold_usd: Usd,
+    /// The most that may be held and spent in one UTC day by provider, over all projects of the home.
+    pub providers: BTreeMap<String, Usd>,
+    /// The most that may be held and spent in one UTC day by caller.
+    pub callers: BTreeMap<String, Usd>,
 }
 
 /// `[run]`: how runs live and end.
@@ -116,6 +124,10 @@ pub enum HostExit {
 struct BudgetSection {
     daily_usd: Option<Usd>,
     run_usd: Option<Usd>,
+    #[serde(default)]
+    providers: BTreeMap<String, Usd>,
+    #[serde(default)]
+    callers: BTreeMap<String, Usd>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -250,7 +262,9 @@ impl Config {
     /// name; what else it says in place of what was said. The budget is another matter.
     fn apply(&mut self, layer: Layer, source: &ConfigSource) {
         self.providers.extend(layer.providers);
-        if let Some(orchestrate) = layer.orchestrate {
+        if let Some(mut orchestrate) = layer.orchestrate {
+            let beside = source.path().parent().unwrap_or(Path::new("/"));
+            orchestrate.rubric = orchestrate.rubric.map(|rubric| beside.join(rubric));
             self.orchestrate = orchestrate;
         }
         if let Some(on_host_exit) = layer.run.on_host_exit {
@@ -286,25 +300,51 @@ impl Budget {
     /// Where it would hold next to nothing, or more than the whole cap.
     pub fn check(&self) -> Result<(), ConfigError> {
         let Some(daily) = self.daily_usd else { return Ok(()) };
-        if self.run_usd < money::LEAST_HOLD || (daily > Usd::ZERO && self.run_usd > daily) {
-            return Err(ConfigError::Hold { run: self.run_usd, daily });
+        let (run, hold) = (self.run_usd, self.hold_usd);
+        if run < money::LEAST_HOLD || (daily > Usd::ZERO && hold > daily) {
+            return Err(ConfigError::Hold { run: if run < money::LEAST_HOLD { run } else { hold }, daily });
         }
         Ok(())
     }
 
-    /// A project may hold a home to less, never to more: it may lower the cap, and raise what
-    /// each run holds of it.
+    /// What limits the money of runs.
+    #[must_use]
+    pub fn caps(&self) -> Caps {
+        Caps {
+            run: self.run_usd,
+            unknown: self.hold_usd,
+            daily: self.daily_usd,
+            providers: self.providers.clone(),
+            callers: self.callers.clone(),
+        }
+    }
+
+    /// A project may hold a home to less, never to more: it may lower each cap and add others, lower
+    /// what a run may spend, and raise what one holds whose cost nobody knows.
     fn tightened(self, section: &BudgetSection) -> Self {
         Self {
             daily_usd: [self.daily_usd, section.daily_usd].into_iter().flatten().min(),
-            run_usd: section.run_usd.map_or(self.run_usd, |run| run.max(self.run_usd)),
+            run_usd: section.run_usd.map_or(self.run_usd, |run| run.min(self.run_usd)),
+            hold_usd: section.run_usd.map_or(self.hold_usd, |run| run.max(self.hold_usd)),
+            providers: lower(self.providers, &section.providers),
+            callers: lower(self.callers, &section.callers),
         }
     }
 }
 
+/// The caps of both, and the lower one where both have one.
+fn lower(mut caps: BTreeMap<String, Usd>, others: &BTreeMap<String, Usd>) -> BTreeMap<String, Usd> {
+    for (name, cap) in others {
+        caps.entry(name.clone()).and_modify(|known| *known = (*known).min(*cap)).or_insert(*cap);
+    }
+    caps
+}
+
 impl BudgetSection {
     fn or_default(&self) -> Budget {
-        Budget { daily_usd: self.daily_usd, run_usd: self.run_usd.unwrap_or(DEFAULT_RUN) }
+        let run_usd = self.run_usd.unwrap_or(DEFAULT_RUN);
+        let (providers, callers) = (self.providers.clone(), self.callers.clone());
+        Budget { daily_usd: self.daily_usd, run_usd, hold_usd: run_usd, providers, callers }
     }
 }
 

@@ -78,6 +78,12 @@ impl Home {
         self.directory.join("config.toml")
     }
 
+    /// The user's own price table, which goes before the one that is built in.
+    #[must_use]
+    pub fn prices_file(&self) -> PathBuf {
+        self.directory.join("prices.toml")
+    }
+
     /// Opens the directory of the runners' logs.
     ///
     /// # Errors

@@ -26,11 +26,13 @@ mod home;
 mod invocation;
 mod launcher;
 mod messaging;
+mod probing;
 mod problem;
 mod project;
 mod reach;
 mod reaper;
 mod roster;
+mod rubric;
 mod runner;
 mod runtime;
 mod serve;
@@ -42,8 +44,8 @@ mod workplace;
 
 pub use config::{
     Budget, BusBackend, BusConfig, Config, ConfigError, ConfigSource, HostExit, Label, LabelError,
-    NoSuchBackend, Offer, Overwrite, Place, PresenceConfig, RunConfig, Setting, Untrusted, Written, offer_of,
-    write_config,
+    NoSuchBackend, Offer, Overwrite, Place, PresenceConfig, PriceBook, PriceSource, RunConfig, Setting,
+    Untrusted, Written, offer_of, write_config,
 };
 pub use cyberine_server::StdioGuard;
 pub use discovery::{DiscoveryError, Found, FoundKey, FoundProgram, ModelServer, find as discover};
@@ -55,6 +57,7 @@ pub use exit::{Exit, say};
 pub use home::{Home, HomeError};
 pub use invocation::{Invocation, ServeOptions, UsageError, version};
 pub use launcher::ProcessLauncher;
+pub use probing::{Probed, probe};
 pub use problem::{Problem, chain};
 pub use project::{Project, ProjectError, ProjectSource};
 pub use reach::{Reach, reach};

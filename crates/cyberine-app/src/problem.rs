@@ -124,7 +124,13 @@ mod tests {
     #[test]
     fn a_cap_is_worth_another_try_and_a_wrong_home_is_configuration() {
         let cap = Usd::from_micros(1);
-        let reached = StoreError::CapReached { of: cyberine_run_store::Cap::Day, cap, held: cap, spent: cap, wanted: cap };
+        let reached = StoreError::CapReached {
+            of: cyberine_run_store::Cap::Day,
+            cap,
+            held: cap,
+            spent: cap,
+            wanted: cap,
+        };
         assert_eq!(Problem::from(reached).exit, Exit::TryAgain);
         assert_eq!(Problem::from(StoreError::Busy { attempt: "list runs" }).exit, Exit::TryAgain);
         let home = StoreError::HomeUnusable { path: "/h".into(), detail: "no".to_owned() };

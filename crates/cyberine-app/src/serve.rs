@@ -11,6 +11,7 @@ use cyberine_operator::{
     DirectoryProject, Dispatcher, LazyServices, OperatorTools, RunResources, Services, Started, TickFeed,
     TickSource,
 };
+use cyberine_orchestrator::Forecast;
 use cyberine_presence::{Announcement, Announcing, RecordAddr};
 use cyberine_run_store::{SqliteRunStore, Tick, TickReader};
 use cyberine_server::{Gate, SHORTEST_MASKED, SealKey, Server, StdioGuard};
@@ -300,6 +301,13 @@ impl Dispatcher for Dispatching {
             let (dispatched, untrusted) = dispatched.map_err(|problem| problem.message)?;
             let note = untrusted.map(|untrusted| untrusted.to_string());
             Ok(Started { run: dispatched.run, note })
+        })
+    }
+
+    fn forecast(&self, prompt: String, requested_by: String) -> BoxFuture<'_, Result<Forecast, String>> {
+        Box::pin(async move {
+            let forecast = self.workplace.forecast(&prompt, &requested_by).await;
+            forecast.map_err(|problem| problem.message)
         })
     }
 }

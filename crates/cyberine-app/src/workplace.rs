@@ -4,12 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cyberine_bus::{Bus, Channel, FileBus, Sender};
-use cyberine_orchestrator::{DispatchError, DispatchRequest, Dispatched, Plan, Supervisor, plan};
+use cyberine_orchestrator::{
+    DispatchError, DispatchRequest, Dispatched, Estimate, Forecast, Plan, Supervisor, plan,
+};
 use cyberine_presence::{FilePresence, Presence};
 use cyberine_run_store::SqliteRunStore;
-use cyberine_types::{InstanceId, Principal, RunId, SystemClock, Usd};
+use cyberine_types::{Clock as _, InstanceId, Principal, RunId, SystemClock, UtcDay};
 
-use crate::config::{BusConfig, Config, PresenceConfig, Untrusted};
+use crate::config::{BusConfig, Config, PresenceConfig, PriceBook, Untrusted};
 use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::home::Home;
@@ -19,6 +21,7 @@ use crate::problem::{Problem, chain};
 use crate::project::Project;
 use crate::reaper::MarkReaper;
 use crate::roster::{Roster, roster};
+use crate::rubric;
 use crate::team;
 
 /// The store, the supervisor and the configuration of one project of one home. Cheap to make:
@@ -143,7 +146,8 @@ impl Workplace {
 
     /// As [`planning`](Self::planning), whether or not the providers can be built.
     async fn planned(&self) -> Result<Planning, Problem> {
-        let config = self.config()?;
+        let mut config = self.config()?;
+        rubric::take_in(&mut config.orchestrate).await?;
         let roster = roster(&config, &self.environment).await?;
         if roster.providers.is_empty() {
             return Err(nobody(&config));
@@ -152,10 +156,12 @@ impl Workplace {
             tracing::warn!("{untrusted}");
         }
         let seed = getrandom::u32().map_err(|error| Problem::of(Exit::Internal, &error))?;
-        let plan = plan(&config.orchestrate, &roster.providers, seed)
+        let mut plan = plan(&config.orchestrate, &roster.providers, seed)
             .map_err(|error| Problem::of(Exit::Configuration, &error))?;
         if !plan.costs_nothing() {
             config.budget.check()?;
+            plan.run_cap = Some(config.budget.run_usd);
+            self.prices()?.apply(&mut plan, &today().to_string());
         }
         Ok(Planning { plan, config, roster })
     }
@@ -180,14 +186,32 @@ impl Workplace {
         requested_by: String,
     ) -> Result<(Dispatched, Option<Untrusted>), Problem> {
         let Planning { plan, config, .. } = self.planning().await?;
-        // A run that cannot cost anything is not measured by the cap, not even by one used up.
-        let (hold, daily_cap) = match config.budget {
-            _ if plan.costs_nothing() => (Usd::ZERO, None),
-            budget => (budget.run_usd, budget.daily_usd),
-        };
+        let reserve = Estimate::of(&plan, prompt.len()).reserve(&config.budget.caps(), &requested_by);
         let cwd = self.cwd()?;
-        let request = DispatchRequest { run, prompt, cwd, requested_by, plan, hold, daily_cap };
+        let request = DispatchRequest { run, prompt, cwd, requested_by, plan, reserve };
         Ok((self.supervisor.dispatch(request).await?, config.untrusted))
+    }
+
+    /// What [`dispatch`](Self::dispatch) would do now, and what it may cost. Nobody is asked, and
+    /// nothing is recorded.
+    ///
+    /// # Errors
+    /// Where it could not start, other than for want of money: that is part of the forecast.
+    pub async fn forecast(&self, prompt: &str, requested_by: &str) -> Result<Forecast, Problem> {
+        let Planning { plan, config, .. } = self.planning().await?;
+        Supervisor::check(prompt, &plan)?;
+        let estimate = Estimate::of(&plan, prompt.len());
+        let reserve = estimate.reserve(&config.budget.caps(), requested_by);
+        let forecast = Forecast::of(&plan, &estimate, &reserve, &*self.store, today()).await?;
+        Ok(Forecast { note: config.untrusted.map(|untrusted| untrusted.to_string()), ..forecast })
+    }
+
+    /// The price tables that hold: the home's, and the one that is built in.
+    ///
+    /// # Errors
+    /// Where the home's is wrong.
+    pub fn prices(&self) -> Result<PriceBook, Problem> {
+        Ok(PriceBook::load(&self.home)?)
     }
 
     /// The project's directory as records have it.
@@ -204,6 +228,11 @@ impl Workplace {
             )
         })
     }
+}
+
+/// The UTC day it is now.
+fn today() -> UtcDay {
+    SystemClock.now().day()
 }
 
 /// Nobody to ask. Where a configuration would name somebody, that is what to say.

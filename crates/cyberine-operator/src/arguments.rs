@@ -25,6 +25,8 @@ const RUNS: u64 = 20;
 
 pub(crate) struct Orchestrate {
     pub(crate) prompt: String,
+    /// Only tells what would be done, and what that may cost.
+    pub(crate) dry_run: bool,
 }
 
 pub(crate) struct Inspect {
@@ -63,7 +65,8 @@ pub(crate) trait Arguments: Sized {
 
 impl Arguments for Orchestrate {
     fn take(fields: &mut Fields) -> Result<Self, String> {
-        Ok(Self { prompt: fields.required("prompt", Fields::text)? })
+        let dry_run = fields.flag("dryRun")?.unwrap_or_default();
+        Ok(Self { prompt: fields.required("prompt", Fields::text)?, dry_run })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cyberine_orchestrator::{Plan, labelled};
+use cyberine_orchestrator::{Forecast, Plan, labelled};
 use cyberine_run_store::{Run, RunState};
 use cyberine_server::{Background, Progress, ToolResult};
 use cyberine_types::RunId;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::Orchestrate;
-use crate::bounded::cut;
+use crate::bounded::{cut, fit};
 use crate::catalog::{CANCEL_RUN, INSPECT_RUN};
 use crate::follow::Follower;
 use crate::once::{Draft, Once};
@@ -77,6 +77,38 @@ pub(crate) async fn orchestrate(
     // As long as a task of the request is there, the client can take the request back.
     asked.background.spawn(tokio::time::sleep(LEAVING));
     Ok(reply)
+}
+
+/// What a call would do and cost, without doing it.
+pub(crate) async fn forecast(services: &Services, prompt: String, by: String) -> Result<ToolResult, String> {
+    let forecast = services.dispatcher.forecast(prompt, by).await?;
+    Ok(ToolResult::ok(fit(|budget, _| {
+        let mut shown = json!(forecast);
+        for list in ["candidates", "judgeProviders", "providers", "caps"] {
+            if let Some(list) = shown[list].as_array_mut() {
+                list.truncate(budget.list);
+            }
+        }
+        json!({ "forecast": shown, "detail": foretold(&forecast, budget.preview) })
+    })))
+}
+
+fn foretold(forecast: &Forecast, limit: usize) -> String {
+    let unknown: Vec<&str> = forecast
+        .providers
+        .iter()
+        .filter(|one| one.at_most_usd.is_none())
+        .map(|one| one.provider.as_str())
+        .collect();
+    let rest = match unknown.as_slice() {
+        [] => String::new(),
+        names => format!(", and what nobody knows of {}", names.join(", ")),
+    };
+    let (likely, at_most) = (forecast.likely_usd, forecast.at_most_usd);
+    let cost = format!("nothing was dispatched; it would cost about {likely}, at most {at_most}{rest}");
+    let refusal = forecast.refusal.as_ref().map(|refusal| format!("; it would be refused: {refusal}"));
+    let note = forecast.note.as_ref().map(|note| format!("; {note}"));
+    cut(&format!("{cost}{}{}", refusal.unwrap_or_default(), note.unwrap_or_default()), limit)
 }
 
 impl Asked {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cyberine_bus::{Bus, Sender};
-use cyberine_orchestrator::Supervisor;
+use cyberine_orchestrator::{Forecast, Supervisor};
 use cyberine_presence::Presence;
 use cyberine_run_store::{Idempotency, Registry, Run, RunStore, RunSummary, StoreError, Tick};
 use cyberine_types::RunId;
@@ -55,6 +55,13 @@ pub trait Dispatcher: Send + Sync {
         prompt: String,
         requested_by: String,
     ) -> BoxFuture<'_, Result<Started, String>>;
+
+    /// What [`dispatch`](Self::dispatch) would do now, and what that may cost. Nobody is asked, and
+    /// nothing is recorded.
+    ///
+    /// # Errors
+    /// A sentence for the caller: why nothing could be started, other than for want of money.
+    fn forecast(&self, prompt: String, requested_by: String) -> BoxFuture<'_, Result<Forecast, String>>;
 }
 
 /// An orchestration that is under way.

@@ -109,6 +109,10 @@ impl OperatorTools {
         // Before the key is opened: a call that is put right is another call.
         let change = Change::read(tool, arguments)?;
         let services = self.services.get().await?;
+        if let Change::Orchestrate(Orchestrate { prompt, dry_run: true }) = change {
+            // Nothing is changed, and its key is not used up.
+            return orchestrate::forecast(services, prompt, around.caller.attribution()).await;
+        }
         let mailboxes = if key.is_some() { change.mailboxes(services).await } else { Vec::new() };
         let mut once = match Once::begin(services, &around.caller, key, mailboxes).await? {
             Turn::Work(once) => once,

@@ -73,6 +73,12 @@ impl<'a> Document<'a> {
         self.place_of(self.root.get(section)?, key)
     }
 
+    /// Where a section stands.
+    pub(super) fn place_of_root(&self, section: &str) -> Option<Place> {
+        let (key, _) = self.root.iter().find(|(key, _)| key.get_ref() == section)?;
+        Some(place(self.source, key.span().start))
+    }
+
     /// One section, in the shape of `T`; `None` where the file has none of that name.
     pub(super) fn section<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, ConfigError> {
         self.root.get(name).map(|value| self.read(value, name)).transpose()

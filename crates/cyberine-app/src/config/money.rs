@@ -12,11 +12,25 @@ pub(super) const LEAST_HOLD: Usd = Usd::from_micros(10_000);
 /// No amount and no price is larger, so that sums of them stay far from the range of [`Usd`].
 const MOST: Usd = Usd::from_micros(1_000_000_000_000);
 
-/// Refuses amounts of `[budget]` that nobody means.
+/// Refuses amounts of `[budget]` that nobody means, and caps on nobody.
 pub(super) fn check_budget(document: &Document<'_>, budget: &BudgetSection) -> Result<(), ConfigError> {
+    let invalid = |key: &str, message: String| match document.place_in(BUDGET, key) {
+        Some(at) => Err(ConfigError::Invalid { at, message }),
+        None => Ok(()),
+    };
     for (key, amount) in [("daily_usd", budget.daily_usd), ("run_usd", budget.run_usd)] {
-        if let (true, Some(at)) = (exceeds(amount), document.place_in(BUDGET, key)) {
-            return Err(ConfigError::Invalid { at, message: format!("[budget]: `{key}` {}", too_much()) });
+        if exceeds(amount) {
+            invalid(key, format!("[budget]: `{key}` {}", too_much()))?;
+        }
+    }
+    for (key, caps) in [("providers", &budget.providers), ("callers", &budget.callers)] {
+        for (name, cap) in caps {
+            if exceeds(Some(*cap)) {
+                invalid(key, format!("[budget.{key}]: `{name}` {}", too_much()))?;
+            }
+            if name.trim().is_empty() {
+                invalid(key, format!("[budget.{key}]: a cap needs the name of whom it is on"))?;
+            }
         }
     }
     Ok(())
@@ -30,13 +44,7 @@ pub(super) fn check_prices(
     provider: &ProviderConfig,
 ) -> Result<(), ConfigError> {
     let Some(prices) = provider.profile().prices else { return Ok(()) };
-    let all = [
-        ("input_usd_per_mtok", Some(prices.input_usd_per_mtok)),
-        ("output_usd_per_mtok", Some(prices.output_usd_per_mtok)),
-        ("cached_read_usd_per_mtok", prices.cached_read_usd_per_mtok),
-        ("cache_write_usd_per_mtok", prices.cache_write_usd_per_mtok),
-    ];
-    match all.into_iter().find(|(_, price)| exceeds(*price)) {
+    match prices.all().into_iter().find(|(_, price)| exceeds(Some(*price))) {
         None => Ok(()),
         Some((key, _)) => {
             let at = document.place_of(value, "prices").unwrap_or_else(|| table.clone());
@@ -45,10 +53,10 @@ pub(super) fn check_prices(
     }
 }
 
-fn exceeds(amount: Option<Usd>) -> bool {
+pub(super) fn exceeds(amount: Option<Usd>) -> bool {
     amount.is_some_and(|amount| amount > MOST)
 }
 
-fn too_much() -> String {
+pub(super) fn too_much() -> String {
     format!("is more than {MOST}, the most an amount can be")
 }

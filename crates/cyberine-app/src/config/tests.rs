@@ -51,12 +51,22 @@ fn write(path: &std::path::Path, text: &str) {
     std::fs::set_permissions(path, PermissionsExt::from_mode(0o600)).unwrap();
 }
 
+fn budget(daily: Option<f64>, run: f64, hold: f64) -> Budget {
+    Budget {
+        daily_usd: daily.map(Usd::from_dollars),
+        run_usd: Usd::from_dollars(run),
+        hold_usd: Usd::from_dollars(hold),
+        providers: BTreeMap::new(),
+        callers: BTreeMap::new(),
+    }
+}
+
 const LOCAL: &str = "[providers.local]\nkind = \"command\"\ncommand = [\"cat\"]\n";
 
 #[test]
 fn without_files_everything_has_its_default() {
     let config = place().load();
-    assert_eq!(config.budget, Budget { daily_usd: None, run_usd: Usd::from_dollars(1.0) });
+    assert_eq!(config.budget, budget(None, 1.0, 1.0));
     assert_eq!((config.providers.len(), config.files.len(), config.untrusted), (0, 0, None));
     assert_eq!(config.run.on_host_exit, HostExit::Continue);
 }
@@ -66,10 +76,7 @@ fn every_section_is_read() {
     let place = place();
     let text = "[budget]\ndaily_usd = 5\nrun_usd = 0.25\n[run]\non_host_exit = \"cancel\"\n[orchestrate]\njudges = [\"consensus\"]\n";
     let config = place.home(&format!("{text}{LOCAL}")).load();
-    assert_eq!(
-        config.budget,
-        Budget { daily_usd: Some(Usd::from_dollars(5.0)), run_usd: Usd::from_dollars(0.25) }
-    );
+    assert_eq!(config.budget, budget(Some(5.0), 0.25, 0.25));
     assert_eq!(config.run.on_host_exit, HostExit::Cancel);
     assert_eq!(config.orchestrate.judges, [JudgeKind::Consensus]);
     assert_eq!(config.providers["local"].kind(), "command");
@@ -144,16 +151,33 @@ fn a_project_defines_providers_only_after_trust_and_again_after_a_change() {
 
 #[test]
 fn a_project_may_tighten_a_budget_and_never_loosen_it_whether_trusted_or_not() {
-    let check = |home: &str, project: &str, daily: Option<f64>, run: f64| {
+    let check = |home: &str, project: &str, daily: Option<f64>, run: f64, hold: f64| {
         let place = place();
         let config = place.home(home).project(&format!("{project}\n{LOCAL}")).load();
-        let want = Budget { daily_usd: daily.map(Usd::from_dollars), run_usd: Usd::from_dollars(run) };
+        let want = budget(daily, run, hold);
         assert_eq!(config.budget, want, "{home} {project}");
         assert_eq!(place.trust().load().budget, want);
     };
-    check("[budget]\ndaily_usd = 2", "[budget]\ndaily_usd = 9\nrun_usd = 0.1", Some(2.0), 1.0);
-    check("[budget]\ndaily_usd = 2", "[budget]\ndaily_usd = 1\nrun_usd = 3", Some(1.0), 3.0);
-    check("", "[budget]\ndaily_usd = 1", Some(1.0), 1.0);
+    check("[budget]\ndaily_usd = 2", "[budget]\ndaily_usd = 9\nrun_usd = 0.1", Some(2.0), 0.1, 1.0);
+    check("[budget]\ndaily_usd = 2", "[budget]\ndaily_usd = 1\nrun_usd = 3", Some(1.0), 1.0, 3.0);
+    check("", "[budget]\ndaily_usd = 1", Some(1.0), 1.0, 1.0);
+}
+
+#[test]
+fn providers_and_callers_have_caps_of_their_own_which_a_project_may_lower_and_add_to() {
+    let place = place();
+    let home = "[budget.providers]\na = 2\nb = 3\n[budget.callers]\n\"host@1\" = 4\n";
+    let project = "[budget.providers]\na = 9\nb = 1\nc = 5\n[budget.callers]\nhost = 6\n";
+    let budget = place.home(home).project(project).load().budget;
+    let caps = |caps: &BTreeMap<String, Usd>| -> Vec<(String, f64)> {
+        caps.iter().map(|(name, cap)| (name.clone(), cap.dollars())).collect()
+    };
+    let named = |all: &[(&str, f64)]| -> Vec<(String, f64)> {
+        all.iter().map(|(name, cap)| ((*name).to_owned(), *cap)).collect()
+    };
+    assert_eq!(caps(&budget.providers), named(&[("a", 2.0), ("b", 1.0), ("c", 5.0)]));
+    assert_eq!(caps(&budget.callers), named(&[("host", 6.0), ("host@1", 4.0)]));
+    assert_eq!(place.load().untrusted, None, "a budget alone needs no trust");
 }
 
 #[test]
@@ -251,6 +275,12 @@ fn amounts_that_nobody_means_are_refused() {
     };
     check("[budget]\ndaily_usd = 1e300\n", ":2:1: [budget]: `daily_usd` is more than $1000000.00");
     check("[budget]\nrun_usd = 1000001\n", ":2:1: [budget]: `run_usd` is more than $1000000.00");
+    check("[budget.providers]\na = 1e7\n", ":1:9: [budget.providers]: `a` is more than $1000000.00");
+    check("[budget.callers]\n\" \" = 1\n", "[budget.callers]: a cap needs the name of whom it is on");
+    check(
+        "[budget.callers]\nx = -1\n",
+        ":2:5: [budget]: an amount in dollars must be a number that is zero or more",
+    );
     let priced = "[providers.a]\nkind = \"openai\"\nbase_url = \"https://h/v1\"\nmodel = \"m\"\n";
     for key in ["input", "output", "cached_read", "cache_write"] {
         let prices = ["input", "output", "cached_read", "cache_write"]
@@ -267,8 +297,7 @@ fn amounts_that_nobody_means_are_refused() {
 #[test]
 fn under_a_cap_a_run_holds_a_cent_at_least_and_the_cap_at_most() {
     let check = |daily: Option<f64>, run: f64, fits: bool| {
-        let daily_usd = daily.map(Usd::from_dollars);
-        let checked = Budget { daily_usd, run_usd: Usd::from_dollars(run) }.check();
+        let checked = budget(daily, run, run).check();
         assert_eq!(checked.is_ok(), fits, "{daily:?} {run}");
         if let Err(error) = checked {
             let text = error.to_string();

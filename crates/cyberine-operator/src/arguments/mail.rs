@@ -150,7 +150,7 @@ impl Fields {
             .ok_or_else(|| bad(name, &format!("it must be one of {}", known())))
     }
 
-    fn flag(&mut self, name: &str) -> Result<Option<bool>, String> {
+    pub(super) fn flag(&mut self, name: &str) -> Result<Option<bool>, String> {
         let Some(value) = self.0.remove(name) else { return Ok(None) };
         let flag = value.as_bool().map(Some);
         flag.ok_or_else(|| bad(name, &format!("it must be true or false, not {}", super::kind(&value))))

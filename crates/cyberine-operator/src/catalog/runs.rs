@@ -2,7 +2,7 @@
 
 use cyberine_server::{Annotations, Tool};
 
-use super::text::{input, keyed_input, output};
+use super::text::{input, keyed_input, output, output_or};
 use super::{CANCEL_RUN, INSPECT_RUN, ORCHESTRATE, QUERY_RUNS, READS};
 
 pub(super) fn orchestrate() -> Tool {
@@ -11,10 +11,14 @@ pub(super) fn orchestrate() -> Tool {
         title: "Orchestrate",
         description: "Spends one paid call per configured provider, plus judging: ask the user first. \
             Puts one prompt to every provider in parallel and judges the answers (consensus, llm-judge). \
-            Returns a runId at once; follow it with inspect_run, stop it with cancel_run."
+            Returns a runId at once; follow it with inspect_run, stop it with cancel_run. With dryRun it only \
+            tells what that would cost."
             .into(),
-        input_schema: keyed_input!({ "prompt": { "type": "string", "minLength": 1, "description": "The whole task; providers see nothing else." } }, ["prompt"]),
-        output_schema: output!({
+        input_schema: keyed_input!({
+            "prompt": { "type": "string", "minLength": 1, "description": "The whole task; providers see nothing else." },
+            "dryRun": { "type": "boolean", "default": false, "description": "Spends nothing: who would be asked, the estimate, what is left of each cap." },
+        }, ["prompt"]),
+        output_schema: output_or!({
             "runId": text,
             "status": { "const": "dispatched" },
             "detail": text,
@@ -23,7 +27,12 @@ pub(super) fn orchestrate() -> Tool {
                 "tool": text, "arguments": object, "description": text,
                 "controlFile": text, "body": object,
             }, "required": ["tool", "arguments", "controlFile", "body"] },
-        }, ["runId", "status", "detail", "pollWith", "cancelWith"]),
+            "forecast": { "type": "object", "properties": {
+                "candidates": texts, "judges": texts, "judgeProviders": texts, "providers": array,
+                "atMostUsd": number, "likelyUsd": number, "complete": boolean, "holdsUsd": number,
+                "caps": array, "refusal": text, "note": text,
+            } },
+        }, ["runId", "status", "detail", "pollWith", "cancelWith"], ["forecast", "detail"]),
         annotations: Annotations {
             read_only: false,
             destructive: false,

@@ -83,7 +83,21 @@ macro_rules! output {
     };
 }
 
-pub(super) use {input, json_text, keyed_input, members, output};
+/// As [`output`], for a tool with two kinds of result.
+macro_rules! output_or {
+    ({ $($members:tt)+ }, $required:tt, $other:tt) => {
+        ::cyberine_server::ObjectSchema::new(
+            concat!($crate::catalog::text::members!($($members)+), r#","error":{"type":"string"}"#),
+            concat!(
+                r#""anyOf":[{"required":"#, $crate::catalog::text::json_text!($required),
+                r#"},{"required":"#, $crate::catalog::text::json_text!($other),
+                r#"},{"required":["error"]}]"#
+            ),
+        )
+    };
+}
+
+pub(super) use {input, json_text, keyed_input, members, output, output_or};
 
 #[cfg(test)]
 mod tests {

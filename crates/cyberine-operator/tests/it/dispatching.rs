@@ -189,3 +189,30 @@ async fn a_call_that_is_taken_back_while_its_reply_leaves_is_cancelled() {
     soon(stage.tasks.wait()).await;
     assert!(!stage.store.load(kept).await.unwrap().unwrap().state.is_terminal());
 }
+
+#[tokio::test]
+async fn a_dry_run_tells_what_it_would_cost_and_changes_nothing() {
+    let stage = Stage::new(&[("a", "42"), ("b", "7")], Billing::Metered);
+    let arguments = json!({ "prompt": "what is it?", "dryRun": true, "idempotencyKey": "k" });
+    let reply = stage.call("orchestrate", arguments).await;
+    let forecast = &reply["forecast"];
+    assert_eq!(
+        (&forecast["candidates"], &forecast["judges"]),
+        (&json!(["a", "b"]), &json!(["consensus", "llm-judge"]))
+    );
+    assert_eq!((&forecast["complete"], &forecast["holdsUsd"]), (&json!(false), &json!(1.0)));
+    let cap = json!({ "on": "day", "capUsd": 2.0, "heldUsd": 0.0, "spentUsd": 0.0, "leftUsd": 2.0, "holdsUsd": 1.0 });
+    assert_eq!(forecast["caps"], json!([cap]));
+    let detail = reply["detail"].as_str().unwrap();
+    assert!(
+        detail.starts_with("nothing was dispatched; it would cost")
+            && detail.contains("nobody knows of a, b"),
+        "{detail}"
+    );
+    assert_eq!(stage.store.unsettled().await.unwrap(), []);
+    // Its key is as new as before.
+    let reply = stage.call("orchestrate", json!({ "prompt": "what is it?", "idempotencyKey": "k" })).await;
+    assert_eq!(reply["status"], "dispatched");
+    let error = stage.refused("orchestrate", json!({ "prompt": " ", "dryRun": true })).await;
+    assert!(error.contains("the prompt is empty"), "{error}");
+}

@@ -99,7 +99,7 @@ async fn a_run_whose_runner_is_dead_is_not_shown_as_running() {
     let reserve = Reserve::of(Usd::from_dollars(1.0), None);
     let (one, two) = (dead("one"), dead("two"));
     let (first, second) = (one.id, two.id);
-    drop(stage.store.admit(one, reserve).await.unwrap());
+    drop(stage.store.admit(one, reserve.clone()).await.unwrap());
     drop(stage.store.admit(two, reserve).await.unwrap());
     let view = stage.call("inspect_run", json!({ "runId": first })).await;
     assert_eq!((&view["state"], &view["reason"]), (&json!("error"), &json!("interrupted")));

@@ -11,8 +11,8 @@ use cyberine_operator::{
     TickSource,
 };
 use cyberine_orchestrator::{
-    DispatchRequest, Engine, InProcessLauncher, LaunchError, Launched, Launcher, NoProcesses, NoTrials,
-    OrchestrateConfig, Plan, Supervisor, Team, TickSink, plan,
+    Caps, DispatchRequest, Engine, Estimate, Forecast, InProcessLauncher, LaunchError, Launched, Launcher,
+    NoProcesses, NoTrials, OrchestrateConfig, Plan, Supervisor, Team, TickSink, plan,
 };
 use cyberine_presence::MemoryPresence;
 use cyberine_provider::{
@@ -25,7 +25,9 @@ use cyberine_run_store::{
 use cyberine_server::{
     Background, Call, Outcome, OutlivesReply, Progress, ProgressSink, ProgressUpdate, ToolResult, ToolSet,
 };
-use cyberine_types::{Billing, Caller, ClientInfo, InstanceId, Principal, RunId, SystemClock, Usd};
+use cyberine_types::{
+    Billing, Caller, ClientInfo, Clock as _, InstanceId, Principal, RunId, SystemClock, Usd,
+};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, StreamExt as _};
 use serde_json::{Map, Value, json};
@@ -100,6 +102,7 @@ struct Desk {
     cwd: String,
     config: OrchestrateConfig,
     note: Arc<Mutex<Option<String>>>,
+    ledger: MemoryRunStore,
 }
 
 impl Dispatcher for Desk {
@@ -116,12 +119,25 @@ impl Dispatcher for Desk {
                 cwd: self.cwd.clone(),
                 requested_by,
                 plan: plan(&self.config, &self.providers, 1).unwrap(),
-                hold: Usd::from_dollars(1.0),
-                daily_cap: Some(Usd::from_dollars(100.0)),
+                reserve: Reserve::of(Usd::from_dollars(1.0), Some(Usd::from_dollars(100.0))),
             };
             let dispatched = self.supervisor.dispatch(request).await;
             let dispatched = dispatched.map_err(|error| format!("{error}. {}", error.advice()))?;
             Ok(Started { run: dispatched.run, note: self.note.lock().unwrap().clone() })
+        })
+    }
+
+    fn forecast(&self, prompt: String, requested_by: String) -> BoxFuture<'_, Result<Forecast, String>> {
+        Box::pin(async move {
+            let plan = plan(&self.config, &self.providers, 1).unwrap();
+            Supervisor::check(&prompt, &plan).map_err(|error| format!("{error}. {}", error.advice()))?;
+            let estimate = Estimate::of(&plan, prompt.len());
+            let caps =
+                Caps { run: Usd::from_dollars(1.0), unknown: Usd::from_dollars(1.0), ..Caps::default() };
+            let reserve =
+                estimate.reserve(&Caps { daily: Some(Usd::from_dollars(2.0)), ..caps }, &requested_by);
+            let day = SystemClock.now().day();
+            Ok(Forecast::of(&plan, &estimate, &reserve, &self.ledger, day).await.unwrap())
         })
     }
 }
@@ -274,6 +290,7 @@ impl Stage {
             cwd: cwd.clone(),
             config,
             note: Arc::clone(&note),
+            ledger: store.clone(),
         };
         let services = Services {
             store: slow,
