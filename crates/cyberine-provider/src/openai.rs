@@ -103,3 +103,37 @@ fn max_tokens_field(config: &HttpConfig) -> &'static str {
 fn is_openai(config: &HttpConfig) -> bool {
     talk::is_makers(config, OPENAI)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn openai_itself_is_asked_to_enforce_what_it_can() {
+        let schema = |required: &[&str]| {
+            json!({
+                "type": "object",
+                "properties": { "a": { "type": "string", "maxLength": 9 } },
+                "required": required,
+            })
+        };
+        let of = |url: Option<&str>, schema: &Value| {
+            let config = HttpConfig { base_url: url.map(str::to_owned), ..HttpConfig::new("", "m") };
+            answer_format(&config, schema)
+        };
+        let enforced = json!({ "name": "answer", "strict": true, "schema": {
+            "type": "object",
+            "properties": { "a": { "type": "string", "description": "{\"maxLength\":9}" } },
+            "required": ["a"],
+            "additionalProperties": false,
+        } });
+        assert_eq!(of(None, &schema(&["a"])), enforced);
+        assert_eq!(of(Some("https://api.openai.com/v1"), &schema(&["a"])), enforced);
+        let plain = json!({ "name": "answer", "schema": schema(&[]) });
+        assert_eq!(of(None, &schema(&[])), plain, "a member may be left out");
+        let plain = json!({ "name": "answer", "schema": schema(&["a"]) });
+        for elsewhere in ["http://127.0.0.1:1/v1", "https://api.openai.com.example/v1"] {
+            assert_eq!(of(Some(elsewhere), &schema(&["a"])), plain, "{elsewhere}");
+        }
+    }
+}

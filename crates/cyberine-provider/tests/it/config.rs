@@ -23,6 +23,9 @@ fn every_kind_is_read_from_toml_and_survives_a_record() {
          idle_seconds = 60\nwall_seconds = 600\nmax_tokens = 100\nstructured_output = false\n\
          prices = { input_usd_per_mtok = 1.25, output_usd_per_mtok = 10.0, cached_read_usd_per_mtok = 0.125 }",
         "kind = 'anthropic'\nmodel = 'claude'",
+        "kind = 'openai-responses'\nmodel = 'm'",
+        "kind = 'gemini'\nmodel = 'm'",
+        "kind = 'ollama'\nmodel = 'qwen3:8b'",
         "kind = 'claude-cli'",
         "kind = 'claude-cli'\nprogram = '/opt/claude'\nmodel = 'opus'\nargs = ['--x']\ntools = ['Read']\nenv = ['A']",
         "kind = 'command'\ncommand = ['prog', '-x']\nenv = ['A']\ncwd = 'sub'\nmodel = 'm'\nbilling = 'subscription'",
@@ -41,7 +44,7 @@ fn an_unknown_key_is_named_with_those_there_are() {
     let error = parse("kind = 'claude-cli'\nprices = 1").unwrap_err();
     assert!(error.starts_with("unknown field `prices`"), "{error}");
     let error = parse("kind = 'opanai'").unwrap_err();
-    assert!(error.contains("unknown variant `opanai`, expected one of `openai`, `anthropic`"), "{error}");
+    assert!(error.contains("unknown variant `opanai`, expected one of `openai`, "), "{error}");
     for (text, part) in [
         ("kind = 'command'", "missing field `command`"),
         ("kind = 'claude-cli'\nidle_seconds = 0", "nonzero"),
@@ -165,10 +168,16 @@ fn a_missing_variable_is_named() {
     assert_eq!(missing(json!({ "kind": "claude-cli", "api_key_env": "ABSENT_KEY" })), "ABSENT_KEY");
     assert_eq!(missing(json!({ "kind": "command", "command": ["x"], "env": ["ABSENT"] })), "ABSENT");
 
-    let anthropic: ProviderConfig =
-        serde_json::from_value(json!({ "kind": "anthropic", "model": "m" })).unwrap();
-    assert_eq!(anthropic.required_env(), ["ANTHROPIC_API_KEY"]);
-    let local = json!({ "kind": "anthropic", "base_url": "http://127.0.0.1:1", "model": "m" });
-    let local: ProviderConfig = serde_json::from_value(local).unwrap();
-    assert_eq!(local.required_env(), Vec::<&str>::new());
+    for (kind, variables, billing) in [
+        ("anthropic", &["ANTHROPIC_API_KEY"][..], Billing::Metered),
+        ("openai-responses", &["OPENAI_API_KEY"], Billing::Metered),
+        ("gemini", &["GEMINI_API_KEY"], Billing::Metered),
+        ("ollama", &[], Billing::Free),
+    ] {
+        let own: ProviderConfig = serde_json::from_value(json!({ "kind": kind, "model": "m" })).unwrap();
+        assert_eq!((own.required_env(), own.billing()), (variables.to_vec(), billing), "{kind}");
+        let local = json!({ "kind": kind, "base_url": "http://127.0.0.1:1", "model": "m" });
+        let local: ProviderConfig = serde_json::from_value(local).unwrap();
+        assert_eq!((local.required_env(), local.billing()), (Vec::new(), Billing::Free), "{kind}");
+    }
 }

@@ -7,6 +7,7 @@ mod config;
 mod contract;
 mod http;
 mod http_faults;
+mod http_requests;
 mod mcp;
 mod server;
 mod support;
