@@ -65,6 +65,8 @@ pub(crate) enum Command {
     Inbox(Inbox),
     /// Who is live: servers, runs, chats.
     Team(Team),
+    /// What was spent and is held, by day, provider and caller; what is left of each cap.
+    Spend(Spend),
     /// Print the JSON Schema of `cyberine.toml`, for editors.
     Schema,
 }
@@ -137,6 +139,19 @@ pub(crate) struct Orchestrate {
     /// Return as soon as the run is on record.
     #[arg(long)]
     pub(crate) no_wait: bool,
+    /// Only tell who would be asked, what it may cost and what is left of each cap.
+    #[arg(long, conflicts_with = "no_wait")]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Spend {
+    /// How many days, today among them, by UTC.
+    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=366))]
+    pub(crate) days: u32,
+    /// Show what each provider's tokens cost instead, and who says so.
+    #[arg(long)]
+    pub(crate) prices: bool,
 }
 
 #[derive(Debug, Args)]

@@ -13,6 +13,7 @@ mod overview;
 mod runs;
 mod schema;
 mod send;
+mod spend;
 mod team;
 mod trust;
 mod watch;
@@ -64,6 +65,7 @@ pub(crate) async fn run(cli: Cli, environment: Environment, out: &Out) -> Result
         Command::Send(args) => send::run(args, &open()?, out).await,
         Command::Inbox(args) => inbox::run(args, &open()?, out).await,
         Command::Team(args) => team::run(&args, &open()?, out).await,
+        Command::Spend(args) => spend::run(args, &open()?, out).await,
         Command::Schema => Ok(schema::run(out)),
     }
 }

@@ -13,7 +13,11 @@ const COMMANDS: &[(&str, &str, &str)] = &[
         "register the server with an MCP host; shows the change, keeps a backup",
     ),
     ("doctor", "[--rebuild]", "check home, database, configuration, providers; settle dead runs"),
-    ("orchestrate", "PROMPT [--no-wait]", "ask every provider, judge the answers; MAY SPEND MONEY"),
+    (
+        "orchestrate",
+        "PROMPT [--no-wait]",
+        "ask every provider, judge the answers; MAY SPEND MONEY; --dry-run only tells",
+    ),
     ("runs", "[QUERY] [--limit N]", "list runs of all projects, newest first"),
     ("inspect", "RUN [--wait]", "show a run: candidates, verdict, winner"),
     ("cancel", "RUN [--reason TEXT]", "ask a run to stop"),
@@ -23,6 +27,7 @@ const COMMANDS: &[(&str, &str, &str)] = &[
     ("send", "TO TEXT [--steer]", "message run:ID, chat:ID, team:NAME, role:ROLE, mcp:ID, broadcast:ID"),
     ("inbox", "[ADDRESS | --chat ID]", "read messages, or see which mailboxes have unread ones"),
     ("team", "[--runs]", "who is live: servers, runs, chats"),
+    ("spend", "[--days N] [--prices]", "what was spent, what is held, what is left of each cap"),
     ("schema", "", "the JSON Schema of cyberine.toml, for editors"),
 ];
 

@@ -1,5 +1,7 @@
 //! `cyberine orchestrate`.
 
+mod forecast;
+
 use cyberine_app::{Exit, Interrupts, Problem, Workplace};
 use cyberine_types::RunId;
 use serde_json::json;
@@ -13,6 +15,10 @@ use crate::{input, report};
 /// Puts the prompt to everyone there is, and waits for the winner unless told not to.
 pub(crate) async fn run(args: Orchestrate, workplace: &Workplace, out: &Out) -> Result<Exit, Problem> {
     let prompt = input::text(args.prompt, "the prompt", cyberine_orchestrator::MAX_PROMPT)?;
+    if args.dry_run {
+        forecast::print(&workplace.forecast(&prompt, SELF).await?, out);
+        return Ok(Exit::Done);
+    }
     let mut interrupts = Interrupts::new();
     let dispatched = workplace.dispatch(prompt, SELF.to_owned()).await?;
     if args.no_wait {

@@ -426,8 +426,11 @@ fn team(answers: &[(&str, &str)], billing: Billing, gate: &watch::Receiver<bool>
 
 fn configs(answers: &[(&str, &str)], billing: Billing) -> BTreeMap<String, ProviderConfig> {
     let program = if billing == Billing::Scripted { "cyberine-scripted-llm" } else { "true" };
-    let config: ProviderConfig =
-        serde_json::from_value(json!({ "kind": "command", "command": [program] })).unwrap();
+    let mut config = json!({ "kind": "command", "command": [program] });
+    if billing == Billing::Metered {
+        config["billing"] = json!(billing);
+    }
+    let config: ProviderConfig = serde_json::from_value(config).unwrap();
     answers.iter().map(|(name, _)| ((*name).to_owned(), config.clone())).collect()
 }
 

@@ -1,0 +1,98 @@
+//! What was spent, for people.
+
+use cyberine_types::{Billing, Usd};
+
+use super::{Account, Day, ProviderLine, Standing};
+use crate::out::{Out, Style};
+use crate::plain::cut;
+
+/// How many characters of a name are shown.
+const NAME: usize = 32;
+/// The billings, in the order they are told: what costs money first.
+const GROUPS: [(Billing, &str); 4] = [
+    (Billing::Metered, "by the token"),
+    (Billing::Subscription, "on a subscription"),
+    (Billing::Free, "free"),
+    (Billing::Scripted, "scripted"),
+];
+
+pub(super) fn print(account: &Account, out: &Out) {
+    if account.days.is_empty() {
+        out.line("No runs in these days.");
+    }
+    for day in &account.days {
+        let is_today = day.day == account.today;
+        let caps = if is_today { account.caps.as_slice() } else { &[] };
+        show(day, caps, out);
+    }
+    out.line(format_args!("A run may hold and spend {} ([budget] run_usd).", account.run_usd));
+    for cap in account.caps.iter().filter(|cap| !is_told(cap, account)) {
+        let name = cap.name.as_deref().map(|name| format!(" {}", cut(name, NAME))).unwrap_or_default();
+        out.line(format_args!(
+            "The {}{name} may cost {} a day; {} are left.",
+            cap.on, cap.cap_usd, cap.left_usd
+        ));
+    }
+    if account.caps.is_empty() {
+        out.line("No cap is set: see [budget] in docs/configuration.md.");
+    }
+}
+
+/// Whether a line of today has told of it.
+fn is_told(cap: &Standing, account: &Account) -> bool {
+    let Some(today) = account.days.iter().find(|day| day.day == account.today) else { return false };
+    match cap.on {
+        "day" => true,
+        "provider" => today.providers.iter().any(|one| cap.is_on("provider", &one.provider)),
+        _ => today.callers.iter().any(|one| cap.is_on("caller", &one.caller)),
+    }
+}
+
+fn show(day: &Day, caps: &[Standing], out: &Out) {
+    let runs = if day.runs == 1 { "1 run".to_owned() } else { format!("{} runs", day.runs) };
+    let money = money(day.spent_usd, day.held_usd);
+    let cap = left(caps.iter().find(|cap| cap.on == "day"));
+    out.line(out.paint(Style::Strong, format_args!("{}  {money}, {runs}{cap}", day.day)));
+    for (billing, group) in GROUPS {
+        let lines: Vec<&ProviderLine> = day.providers.iter().filter(|one| one.billing == billing).collect();
+        if lines.is_empty() {
+            continue;
+        }
+        out.line(format_args!("  {group}"));
+        for line in lines {
+            let cap = left(caps.iter().find(|cap| cap.is_on("provider", &line.provider)));
+            provider(line, &cap, out);
+        }
+    }
+    if !day.callers.is_empty() {
+        out.line("  asked for by");
+    }
+    for one in &day.callers {
+        let cap = left(caps.iter().find(|cap| cap.is_on("caller", &one.caller)));
+        let money = self::money(one.spent_usd, one.held_usd);
+        out.line(format_args!("    {:<24}{money}, runs: {}{cap}", cut(&one.caller, NAME), one.runs));
+    }
+    out.line("");
+}
+
+fn provider(line: &ProviderLine, cap: &str, out: &Out) {
+    let costs = line.billing == Billing::Metered || line.spent_usd + line.held_usd > Usd::ZERO;
+    let money = if costs { format!("{}; ", money(line.spent_usd, line.held_usd)) } else { String::new() };
+    let used = format!("turns: {}, tokens in: {}, out: {}", line.turns, line.input, line.output);
+    out.line(format_args!("    {:<24}{money}{used}{cap}", cut(&line.provider, NAME)));
+    if line.unknown_cost > 0 {
+        let unknown = format!(
+            "      of {} nobody knows what they cost: such a run is charged at least what it held",
+            line.unknown_cost
+        );
+        out.line(out.paint(Style::Faint, unknown));
+    }
+}
+
+fn money(spent: Usd, held: Usd) -> String {
+    if held == Usd::ZERO { format!("{spent} spent") } else { format!("{spent} spent, {held} held") }
+}
+
+fn left(cap: Option<&Standing>) -> String {
+    cap.map(|cap| format!("; {} left of {}", cap.left_usd, cap.cap_usd)).unwrap_or_default()
+}
