@@ -33,6 +33,7 @@ mod reach;
 mod reaper;
 mod roster;
 mod rubric;
+mod rubric;
 mod runner;
 mod runtime;
 mod serve;

@@ -43,7 +43,7 @@ mod tests {
     use crate::project::Project;
     use crate::trust::Trust;
     use cyberine_types::SystemClock;
-    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::fs::PermissionsExt;
 
     #[tokio::test]
     async fn a_rubric_is_read_and_what_cannot_be_one_is_told() {

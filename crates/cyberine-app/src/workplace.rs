@@ -22,6 +22,7 @@ use crate::project::Project;
 use crate::reaper::MarkReaper;
 use crate::roster::{Roster, roster};
 use crate::rubric;
+use crate::rubric;
 use crate::team;
 
 /// The store, the supervisor and the configuration of one project of one home. Cheap to make:
