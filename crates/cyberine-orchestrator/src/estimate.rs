@@ -55,7 +55,7 @@ impl Rate {
     }
 
     /// What one turn is likely to cost.
-    fn likely(&self, bytes: u64) -> Option<Usd> {
+    pub(crate) fn likely(&self, bytes: u64) -> Option<Usd> {
         self.cost(bytes.div_ceil(BYTES_USUALLY), USUAL_ANSWER)
     }
 

@@ -59,7 +59,9 @@ pub use label::{SCRIPTED_LABEL, is_scripted, labelled};
 pub use llm_judge::LLM_JUDGE;
 pub use plan::{Gate, MAX_RUBRIC, Plan, PlanError, Planned, STEP_ID, STEP_NAME, WORKFLOW, plan};
 pub use reaper::{NoProcesses, Reaper};
-pub use selftest::{Case, Examination, Group, GroupReport, Inquiry, JudgeReport, Replied, cases, inquire};
+pub use selftest::{
+    Allowance, Case, Examination, Group, GroupReport, Inquiry, JudgeReport, Replied, cases, estimate, inquire,
+};
 pub use supervisor::{
     DispatchError, DispatchRequest, Dispatched, LaunchError, Launched, Launcher, MAX_PROMPT, Supervisor,
     Unanswered,

@@ -110,6 +110,11 @@ impl Purse {
         self.take(JUDGE, &question.provider, self.rate(&question.provider), bytes)
     }
 
+    /// As [`take_judge`](Self::take_judge), for a prompt of so many bytes outside of a run's course.
+    pub(crate) fn take_inquiry(&mut self, provider: &str, bytes: usize) -> Result<(), Refused> {
+        self.take(JUDGE, provider, self.rate(provider), bytes)
+    }
+
     /// Settles the turn of a judge.
     pub(crate) fn settle_judge(&mut self, usage: &Usage, failure: Option<&str>) {
         self.settle(JUDGE, usage, failure);

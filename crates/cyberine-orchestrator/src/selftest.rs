@@ -2,6 +2,7 @@
 //! would, and what it makes of them.
 
 mod cases;
+mod money;
 mod report;
 
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ use crate::shuffle;
 use crate::ticks::NoTicks;
 use crate::turn::{self, Finished};
 pub use cases::cases;
+pub use money::{Allowance, estimate};
 use report::Seen;
 pub use report::{GroupReport, JudgeReport};
 
@@ -147,7 +149,7 @@ impl Examination {
             }
             (None, Err(_)) => {
                 let group = case.group;
-                return self.done(Seen { group, named: Vec::new(), good: 0, winner: None, held: false });
+                return self.close(Seen { group, named: Vec::new(), good: 0, winner: None, held: false });
             }
         }
         let Some(judge) = &self.current else { return };
@@ -159,8 +161,14 @@ impl Examination {
                 winner: ruling.verdict.winner,
                 held: ruling.verdict.outcome != VerdictOutcome::Unjudged,
             };
-            self.done(seen);
+            self.close(seen);
         }
+    }
+
+    /// How many cases are done.
+    #[must_use]
+    pub const fn done(&self) -> usize {
+        self.at
     }
 
     /// What has come of it so far.
@@ -169,7 +177,7 @@ impl Examination {
         JudgeReport::of(&self.judge, &self.seen, self.calls, self.usage)
     }
 
-    fn done(&mut self, seen: Seen) {
+    fn close(&mut self, seen: Seen) {
         self.seen.push(seen);
         self.at += 1;
         self.seat();
