@@ -61,7 +61,7 @@ export const CLIS = {
     keyVariable: 'GEMINI_API_KEY',
     provider: ({ model, live, program }) => [
       'kind = "acp"',
-      `command = ${toml([program, '--acp', '-m', model, ...(live ? ['--approval-mode=yolo'] : [])])}`,
+      `command = ${toml([program, '--acp', '-m', model, ...(live ? ['--approval-mode=yolo', '--skip-trust'] : [])])}`,
       `model = ${toml(model)}`,
     ],
     variables: ({ url, user }) => {

@@ -6,6 +6,7 @@ import { House, PROMPT, SECONDS, ended, marked, until } from './world.mjs';
 
 const LIMIT = 5 * SECONDS;
 
+const kill = pid => process.kill(pid, 'SIGKILL');
 const sleepers = run => marked(run).filter(one => one.command === 'sleep 987').length;
 
 /** Dispatches a run whose CLI starts the commands, lets it be ended, and waits until nothing is left. */
@@ -13,8 +14,8 @@ function owned(name, cli, end, more = '') {
   return async () => {
     const house = new House(name, cli, { model: `live-${cli}`, live: true, more });
     const host = await house.host();
+    const runId = await host.dispatch(PROMPT);
     try {
-      const runId = await host.dispatch(PROMPT);
       await until('the commands run', () => sleepers(runId) === 2, 60 * SECONDS);
       const before = marked(runId);
       const { enginePid } = await host.call('inspect_run', { runId });
@@ -28,6 +29,8 @@ function owned(name, cli, end, more = '') {
       return { took, before: before.length, view };
     } finally {
       await host.close();
+      // Whatever failed, the run does not outlive its case.
+      for (const { pid } of marked(runId)) kill(pid);
     }
   };
 }
@@ -47,8 +50,6 @@ const outlast = cli => async ({ host, runId }) => {
   const { durationMs } = (await host.settled(runId)).steps[0].candidates[0];
   assert.ok(durationMs < CLIS[cli].seconds * SECONDS + LIMIT, `the turn ended after ${durationMs} ms`);
 };
-
-const kill = pid => process.kill(pid, 'SIGKILL');
 
 const ENDS = {
   'cancelled with a live tool': cli =>

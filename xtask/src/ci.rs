@@ -33,12 +33,13 @@ const CORE: &[Lane] = &[
 ];
 
 const OUTSIDE: &[Lane] = &[
-    lane("claude cli", 300, |limit| script("tests/cli/run", &["all"], limit)),
+    lane("agent clis", 1800, |limit| script("tests/cli/run", &["all"], limit)),
     lane("interop node", 300, |limit| script("tests/interop/run", &["node", "all"], limit)),
     lane("interop python", 300, |limit| script("tests/interop/run", &["python", "all"], limit)),
     lane("interop rust", 600, |limit| script("tests/interop/run", &["rust", "all"], limit)),
     lane("interop inspector", 600, |limit| script("tests/interop/run", &["inspector", "all"], limit)),
     lane("real model", 600, |_| crate::demo::real()),
+    lane("real contract", 900, |_| crate::contract::real()),
     lane("faults", 1800, |limit| {
         let mut command = proc::cargo();
         command.env("CYBERINE_FAULTS", "10000").args(["test", "-p", "cyberine-run-store", "--all-features"]);
