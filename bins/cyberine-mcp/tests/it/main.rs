@@ -1,6 +1,7 @@
 //! The real server, spoken to as a host does, with runs in real processes.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests stop at the first surprise")]
 
+mod asked;
 mod faults;
 mod gate;
 mod host;
