@@ -184,6 +184,12 @@ impl Running {
         }
     }
 
+    /// The last 8 KiB of its error stream so far, bytes that are not UTF-8 replaced.
+    #[must_use]
+    pub fn stderr(&self) -> String {
+        self.tail.lock().unwrap_or_else(PoisonError::into_inner).text().0
+    }
+
     /// Waits for the child's end and kills what it left behind. Output that was not fetched is
     /// read and dropped; the limit holds for it, too.
     ///

@@ -1,17 +1,56 @@
-//! Any agent that speaks the Agent Client Protocol.
+//! Any agent that speaks the Agent Client Protocol, and the one-shot forms of two of them.
+
+mod gemini;
+mod message;
+mod opencode;
+mod parser;
+mod permission;
+mod said;
+mod words;
 
 use std::ffi::OsString;
 use std::path::Path;
 
 use cyberine_types::Billing;
 
+pub(crate) use self::gemini::GeminiParser;
+pub(crate) use self::opencode::OpencodeParser;
+pub(crate) use self::parser::{AcpParser, Opening};
 use crate::build::names_secret;
-use crate::child_provider::Program;
-use crate::command::{PlainText, split};
-use crate::config::{AcpConfig, Check, ConfigError, Profile};
+use crate::child_provider::{Input, Program};
+use crate::command::split;
+use crate::config::{AcpConfig, AcpForm, Check, ConfigError, Profile};
 use crate::port::{Capabilities, Turn};
+use crate::prompt;
 use crate::quote::Quoter;
 use crate::wire::Wire;
+
+/// What the agents that are known look at, and no other: one process instead of two, and nothing
+/// of the user's project that could run, ask or leave a trace.
+const FIXED_ENV: &[(&str, &str)] = &[
+    ("GEMINI_CLI_NO_RELAUNCH", "true"),
+    ("OPENCODE_DISABLE_AUTOUPDATE", "true"),
+    ("OPENCODE_DISABLE_LSP_DOWNLOAD", "true"),
+    ("OPENCODE_DISABLE_PROJECT_CONFIG", "true"),
+    ("OPENCODE_DISABLE_SHARE", "true"),
+    ("OPENCODE_PERMISSION", permission::OPENCODE),
+];
+
+/// Arguments that choose another form than the one we add.
+const OTHER_FORMS: &[&str] = &["acp", "run", "--acp", "--experimental-acp"];
+
+impl AcpConfig {
+    fn form(&self) -> AcpForm {
+        self.form.unwrap_or_default()
+    }
+
+    /// The arguments that the configuration gives, without those that choose a form where it is ours
+    /// to choose.
+    fn given_args(&self) -> impl Iterator<Item = &String> {
+        let ours = self.form() != AcpForm::Acp;
+        split(&self.command).1.iter().filter(move |arg| !(ours && OTHER_FORMS.contains(&arg.as_str())))
+    }
+}
 
 impl Program for AcpConfig {
     fn profile(&self) -> Profile<'_> {
@@ -41,21 +80,49 @@ impl Program for AcpConfig {
         check.command(&self.command)
     }
 
-    fn version_args(&self) -> Option<&'static [&'static str]> {
-        // Of another agent nobody knows what it takes `--version` for.
-        let program = split(&self.command).0.file_stem()?;
-        ["gemini", "opencode"].iter().any(|known| program == *known).then_some(&["--version"])
+    fn fixed_env(&self) -> &'static [(&'static str, &'static str)] {
+        FIXED_ENV
     }
 
     fn args(&self, _turn: &Turn, _scratch: &Path) -> Vec<OsString> {
-        split(&self.command).1.iter().map(OsString::from).collect()
+        let ours: &[&str] = match self.form() {
+            AcpForm::Acp => &[],
+            AcpForm::Gemini => &["--output-format=stream-json", "--skip-trust", "--approval-mode=default"],
+            AcpForm::Opencode => &["run", "--format=json"],
+        };
+        // `--flag=value`, so that a value cannot become a flag.
+        let model = self.model.iter().filter(|_| self.form() != AcpForm::Acp);
+        let model = model.map(|model| format!("--model={model}").into());
+        let given = self.given_args().map(OsString::from);
+        given.chain(ours.iter().map(OsString::from)).chain(model).collect()
+    }
+
+    fn input(&self, turn: &Turn) -> Input {
+        match self.form() {
+            AcpForm::Acp => Input::Dialogue,
+            AcpForm::Gemini | AcpForm::Opencode => Input::Text(prompt::render(&turn.messages)),
+        }
     }
 
     fn capabilities(&self) -> Capabilities {
         Capabilities::default()
     }
 
-    fn wire(&self, _turn: &Turn, _answer_bytes: usize, _quoter: Quoter) -> Box<dyn Wire> {
-        Box::new(PlainText::default())
+    fn wire(&self, turn: &Turn, answer_bytes: usize, quoter: Quoter) -> Box<dyn Wire> {
+        match self.form() {
+            AcpForm::Acp => {
+                let cwd = self.cwd.as_ref().map_or_else(|| turn.cwd.clone(), |cwd| turn.cwd.join(cwd));
+                let named = self.model.as_ref();
+                let opening = Opening {
+                    cwd: cwd.to_string_lossy().into_owned(),
+                    prompt: prompt::render(&turn.messages),
+                    model: self.model.clone(),
+                    model_given: named.is_some_and(|model| self.given_args().any(|arg| arg.contains(model))),
+                };
+                Box::new(AcpParser::new(opening, answer_bytes, quoter))
+            }
+            AcpForm::Gemini => Box::new(GeminiParser::new(answer_bytes, quoter)),
+            AcpForm::Opencode => Box::new(OpencodeParser::new(answer_bytes, quoter)),
+        }
     }
 }

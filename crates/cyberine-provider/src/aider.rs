@@ -1,16 +1,45 @@
-//! Aider, one message a process.
+//! Aider, one message a process. It is asked, never let edit: its `ask` mode answers and touches no
+//! file, and it works in a directory of the turn's own, where neither a project's files nor its
+//! settings are and what it leaves goes with the turn.
+
+mod parser;
 
 use std::ffi::OsString;
 use std::path::Path;
 
 use cyberine_types::Billing;
 
-use crate::child_provider::Program;
-use crate::command::PlainText;
+pub(crate) use self::parser::AiderParser;
+use crate::child_provider::{Input, Program};
 use crate::config::{AiderConfig, Check, ConfigError, Profile};
 use crate::port::{Capabilities, Turn};
+use crate::prompt;
 use crate::quote::Quoter;
 use crate::wire::Wire;
+
+/// The file that holds the prompt.
+const MESSAGE: &str = "message.md";
+
+/// One answer as plain text, without a question to a person, an edit, a command, a page it fetches
+/// or a word home.
+const BASE: &[&str] = &[
+    "--chat-mode=ask",
+    "--yes-always",
+    "--no-pretty",
+    "--no-stream",
+    "--no-fancy-input",
+    "--no-git",
+    "--map-tokens=0",
+    "--no-suggest-shell-commands",
+    "--no-detect-urls",
+    "--no-check-update",
+    "--no-show-release-notes",
+    "--no-show-model-warnings",
+    "--analytics-disable",
+];
+
+/// It breaks lines at the width of a terminal, and knows none.
+const FIXED_ENV: &[(&str, &str)] = &[("COLUMNS", "1000000")];
 
 impl Program for AiderConfig {
     fn profile(&self) -> Profile<'_> {
@@ -35,19 +64,40 @@ impl Program for AiderConfig {
         self.args.iter().try_for_each(|arg| check.plain("args", arg))
     }
 
+    fn fixed_env(&self) -> &'static [(&'static str, &'static str)] {
+        FIXED_ENV
+    }
+
     fn version_args(&self) -> Option<&'static [&'static str]> {
         Some(&["--version"])
     }
 
-    fn args(&self, _turn: &Turn, _scratch: &Path) -> Vec<OsString> {
-        self.args.iter().map(OsString::from).collect()
+    fn args(&self, _turn: &Turn, scratch: &Path) -> Vec<OsString> {
+        let mut message = OsString::from("--message-file=");
+        message.push(scratch.join(MESSAGE));
+        let base = BASE.iter().map(OsString::from).chain([message]);
+        let model = self.model.iter().map(|model| format!("--model={model}").into());
+        base.chain(model).chain(self.args.iter().map(OsString::from)).collect()
+    }
+
+    fn files(&self, turn: &Turn) -> Vec<(&'static str, String)> {
+        vec![(MESSAGE, prompt::render(&turn.messages))]
+    }
+
+    fn works_apart(&self) -> bool {
+        true
+    }
+
+    fn input(&self, _turn: &Turn) -> Input {
+        Input::Text(String::new())
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities::default()
+        // Further arguments may let it change things.
+        Capabilities { read_only: self.args.is_empty(), ..Capabilities::default() }
     }
 
-    fn wire(&self, _turn: &Turn, _answer_bytes: usize, _quoter: Quoter) -> Box<dyn Wire> {
-        Box::new(PlainText::default())
+    fn wire(&self, _turn: &Turn, answer_bytes: usize, quoter: Quoter) -> Box<dyn Wire> {
+        Box::new(AiderParser::new(answer_bytes, quoter))
     }
 }

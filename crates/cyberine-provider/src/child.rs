@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cyberine_process::{OutputError, Running, Spawn};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{TurnError, chain};
@@ -22,6 +22,10 @@ pub(crate) use scratch::Scratch;
 /// How long a program that has said its last word may take to end.
 const AFTER_LAST_WORD: Duration = Duration::from_secs(5);
 
+/// How long a program may take to answer what is asked before the prompt is sent: one that does not
+/// know the dialogue would be waited for until the turn's own limits.
+const GREETING: Duration = Duration::from_secs(60);
+
 /// How long a program that was asked to stop may take to say what it has used.
 const AFTER_INTERRUPT: Duration = Duration::from_secs(2);
 
@@ -31,6 +35,8 @@ pub(crate) struct Start {
     pub(crate) spawn: Spawn,
     /// Files it needs, by name.
     pub(crate) files: Vec<(&'static str, String)>,
+    /// Whether it works in the turn's own directory for temporary files.
+    pub(crate) apart: bool,
     pub(crate) session: Session,
     pub(crate) limits: Limits,
     pub(crate) cancel: CancellationToken,
@@ -44,7 +50,7 @@ pub(crate) async fn drive(
     args: impl FnOnce(&Path) -> Vec<OsString>,
     out: Emitter,
 ) -> Result<StopReason, TurnError> {
-    let Start { mut spawn, files, mut session, limits, cancel, quoter } = start;
+    let Start { mut spawn, files, apart, mut session, limits, cancel, quoter } = start;
     if cancel.is_cancelled() {
         return Err(TurnError::Cancelled);
     }
@@ -55,6 +61,9 @@ pub(crate) async fn drive(
     };
     let scratch = Scratch::create(&spawn.environment, files).map_err(|error| unreachable(&error))?;
     spawn.args = args(scratch.path());
+    if apart {
+        spawn.cwd = scratch.path().to_owned();
+    }
     spawn.environment = scratch.named_in(spawn.environment);
     let mut child = cyberine_process::spawn(spawn).map_err(|error| unreachable(&error))?;
     let ended = tokio::select! {
@@ -73,6 +82,9 @@ pub(crate) async fn drive(
         if report.left > 0 {
             tracing::warn!(left = report.left, "processes of a turn outlived their killing");
         }
+    }
+    if ended.is_err() {
+        session.overhear(&quoter.tail(&child.stderr()));
     }
     conclude(ended, session, &out).await
 }
@@ -114,11 +126,20 @@ async fn follow(
     out: &Emitter,
 ) -> Result<End, TurnError> {
     let silence = |_| TurnError::IdleTimeout { limit: limits.idle };
+    let patience = Instant::now() + GREETING;
     let mut events = Vec::new();
     session.begin(&mut events)?;
     speak(child, session);
     while !session.is_over() {
-        let chunk = timeout(limits.idle, child.next_chunk()).await.map_err(silence)?;
+        let silent = Instant::now() + limits.idle;
+        let deadline = if session.is_greeting() { silent.min(patience) } else { silent };
+        let Ok(chunk) = timeout_at(deadline, child.next_chunk()).await else {
+            return Err(if deadline < silent {
+                unanswered(&quoter.tail(&child.stderr()))
+            } else {
+                TurnError::IdleTimeout { limit: limits.idle }
+            });
+        };
         let Some(bytes) = chunk.map_err(|error| unreadable(&error, limits, quoter))? else { break };
         let pushed = session.push(&bytes, &mut events);
         out.send(&mut events).await;
@@ -136,6 +157,14 @@ async fn follow(
         Ok(exit) => Ok(End::Exit(quoted(&exit, quoter))),
         Err(error) => Err(TurnError::Cut { detail: format!("its end was not reported: {error}") }),
     }
+}
+
+/// A program that runs and does not answer what comes before the prompt.
+fn unanswered(stderr: &str) -> TurnError {
+    let said = if stderr.is_empty() { "it said nothing".to_owned() } else { format!("it said: {stderr}") };
+    let limit = GREETING.as_secs();
+    let detail = format!("the program did not answer the first request within {limit} s; {said}");
+    TurnError::Protocol { detail }
 }
 
 async fn conclude(

@@ -46,7 +46,7 @@ pub(crate) trait Program: Send + Sync + 'static {
         None
     }
 
-    /// Variables of ours that it is started with.
+    /// Variables of ours that it is started with, unless the configuration hands on a value of its own.
     fn fixed_env(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
@@ -67,6 +67,11 @@ pub(crate) trait Program: Send + Sync + 'static {
     /// Files it needs, by name: written to a directory that is the turn's alone and ends with it.
     fn files(&self, _turn: &Turn) -> Vec<(&'static str, String)> {
         Vec::new()
+    }
+
+    /// Whether it works in that directory, and so sees nothing of the turn's own.
+    fn works_apart(&self) -> bool {
+        false
     }
 
     /// What it reads.
@@ -109,8 +114,9 @@ impl ChildProvider {
         let profile = program.profile();
         let limits = profile.limits(turn.limits);
         let environment = self.environment.clone().marked(&turn.mark);
-        let environment =
-            program.fixed_env().iter().fold(environment, |set, (name, value)| set.set(*name, *value));
+        let environment = program.fixed_env().iter().fold(environment, |set, (name, value)| {
+            if set.get(name).is_some() { set } else { set.set(*name, *value) }
+        });
         let cwd = profile.cwd.map_or_else(|| turn.cwd.clone(), |cwd| turn.cwd.join(cwd));
         let path = profile.program.unwrap_or_else(|| Path::new(""));
         let (input, hold_input) = match program.input(turn) {
@@ -127,7 +133,15 @@ impl ChildProvider {
         let (tariff, redactor) = (profile.tariff(), self.quoter.redactor());
         let session = Session::new(wire, limits.answer_bytes, program.edges(), tariff, redactor);
         let files = program.files(turn);
-        Start { spawn, files, session, limits, cancel, quoter: self.quoter.clone() }
+        Start {
+            spawn,
+            files,
+            apart: program.works_apart(),
+            session,
+            limits,
+            cancel,
+            quoter: self.quoter.clone(),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use cyberine_types::Billing;
 
+pub(crate) use self::lines::LineSplitter;
 pub(crate) use self::parser::StreamJsonParser;
 use crate::anthropic::ANTHROPIC_KEY;
 use crate::child_provider::Program;

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::check::Check;
 pub use self::check::ConfigError;
-pub use self::child::{AcpConfig, AiderConfig, ClaudeCliConfig, CodexCliConfig, CommandConfig, McpConfig};
+pub use self::child::{
+    AcpConfig, AcpForm, AiderConfig, ClaudeCliConfig, CodexCliConfig, CommandConfig, McpConfig,
+};
 pub use self::http::HttpConfig;
 pub use self::profile::Profile;
 pub(crate) use self::profile::is_scripted_model;

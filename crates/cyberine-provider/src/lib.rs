@@ -64,8 +64,8 @@ mod wire;
 
 pub use build::{BuildError, build};
 pub use config::{
-    AcpConfig, AiderConfig, ClaudeCliConfig, CodexCliConfig, CommandConfig, ConfigError, HttpConfig,
-    McpConfig, Profile, ProviderConfig,
+    AcpConfig, AcpForm, AiderConfig, ClaudeCliConfig, CodexCliConfig, CommandConfig, ConfigError,
+    HttpConfig, McpConfig, Profile, ProviderConfig,
 };
 pub use cost::{BUILT_IN_PRICES, LongPrices, PriceEntry, PriceTable, Prices};
 pub use error::TurnError;

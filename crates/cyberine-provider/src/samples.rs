@@ -4,13 +4,17 @@
 //! A sample is `### case NAME | exit=N | expect=...`, its lines, `### end`. `2> ` begins a line of
 //! standard error, `>> ` one that the adapter says, `HTTP n` an answer that is no success.
 
+mod acp;
+mod aider;
 mod chat;
 mod claude;
 mod dialogue;
 mod expect;
 mod gemini;
+mod gemini_cli;
 mod messages;
 mod ollama;
+mod opencode;
 mod responses;
 
 use cyberine_types::{Billing, Timestamp, Usage};

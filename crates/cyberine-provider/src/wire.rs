@@ -71,6 +71,14 @@ pub(crate) trait Wire: Send {
     /// Whether the provider's own last event has been read, so that nothing more is waited for.
     fn is_over(&self) -> bool;
 
+    /// Whether the program has yet to answer what is asked before the prompt is sent.
+    fn is_greeting(&self) -> bool {
+        false
+    }
+
+    /// Takes the tail of the program's standard error, already quoted, where it did not end by itself.
+    fn overhear(&mut self, _stderr: &str) {}
+
     /// Ends the input and says how the turn went.
     fn finish(&mut self, end: End, out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError>;
 
@@ -221,6 +229,16 @@ impl Session {
     /// Whether nothing more is to come.
     pub(crate) fn is_over(&self) -> bool {
         self.wire.is_over()
+    }
+
+    /// Whether the program has yet to answer what comes before the prompt.
+    pub(crate) fn is_greeting(&self) -> bool {
+        self.wire.is_greeting()
+    }
+
+    /// Takes the tail of the standard error of a program that did not end by itself.
+    pub(crate) fn overhear(&mut self, stderr: &str) {
+        self.wire.overhear(stderr);
     }
 
     /// What the provider last complained of.

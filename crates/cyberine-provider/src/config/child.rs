@@ -90,13 +90,16 @@ pub struct CodexCliConfig {
 pub struct AcpConfig {
     /// The program and its arguments. No shell reads them.
     pub command: Vec<String>,
+    /// How it is driven; unset means by the protocol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<AcpForm>,
     /// Environment variables to hand on beside the usual ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<String>,
     /// The directory to work in, in place of the turn's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
-    /// The model behind it, for display.
+    /// The model; unset means the agent's own choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// How it is paid for; unset means `metered` where a variable handed on holds a key, else `subscription`.
@@ -114,6 +117,19 @@ pub struct AcpConfig {
     /// The longest turn, in place of the turn's own limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_seconds: Option<NonZeroU64>,
+}
+
+/// How an agent of kind `acp` is driven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AcpForm {
+    /// By the Agent Client Protocol.
+    #[default]
+    Acp,
+    /// One shot of Gemini CLI: `--output-format=stream-json`.
+    Gemini,
+    /// One shot of opencode: `run --format=json`.
+    Opencode,
 }
 
 /// Kind `aider`.

@@ -1,0 +1,203 @@
+//! opencode's one-shot form: `run --format=json`, one JSON object a line, without an event that ends
+//! the turn.
+
+use std::time::Duration;
+
+use cyberine_types::{Timestamp, Usage, Usd};
+use serde_json::Value;
+
+use super::said::Answer;
+use super::words;
+use crate::claude_cli::LineSplitter;
+use crate::cost::Counted;
+use crate::error::TurnError;
+use crate::fault::{self, Fault};
+use crate::port::{StopReason, ToolCall};
+use crate::quote::Quoter;
+use crate::wire::{End, Exit, Wire, WireEvent};
+
+/// How many steps in a row may come to nothing. Each is a paid request, and a stream that is cut is
+/// asked for again for ever.
+const FRUITLESS: usize = 3;
+
+/// Reads one session.
+pub(crate) struct OpencodeParser {
+    lines: LineSplitter,
+    quoter: Quoter,
+    answer: Answer,
+    seen: usize,
+    tokens: Usage,
+    cost: f64,
+    /// A step has begun.
+    begun: bool,
+    /// Steps in a row that came to nothing.
+    fruitless: usize,
+    /// Why the last step ended; empty while one goes on.
+    reason: Option<String>,
+    failure: Option<TurnError>,
+}
+
+impl OpencodeParser {
+    /// A parser for an answer of at most `answer_bytes`.
+    pub(crate) fn new(answer_bytes: usize, quoter: Quoter) -> Self {
+        Self {
+            lines: LineSplitter::new(crate::http::event_limit(answer_bytes)),
+            quoter,
+            answer: Answer::new(answer_bytes),
+            seen: 0,
+            tokens: Usage::default(),
+            cost: 0.0,
+            begun: false,
+            fruitless: 0,
+            reason: None,
+            failure: None,
+        }
+    }
+
+    fn take(&mut self, lines: Vec<Vec<u8>>, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        for line in lines {
+            self.seen += 1;
+            match serde_json::from_str::<Value>(&String::from_utf8_lossy(&line)) {
+                Ok(value) => self.line(&value, out)?,
+                Err(_) => tracing::debug!(bytes = line.len(), "a line of opencode is not JSON"),
+            }
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, line: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        let part = &line["part"];
+        let text = |key: &str| part[key].as_str().unwrap_or_default();
+        match line["type"].as_str() {
+            Some("step_start") => self.step(out)?,
+            Some("text") => self.answer.push(text("text"), out)?,
+            Some("tool_use") => {
+                self.answer.turn_away();
+                let arguments = part["state"]["input"].clone();
+                out.push(WireEvent::ToolCall(ToolCall::new(text("callID"), text("tool"), arguments)));
+            }
+            Some("step_finish") => self.finish_step(part, out)?,
+            Some("error") => self.failure = Some(self.complaint_of(&line["error"])),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A step begins: the next, or the last once more where it came to nothing.
+    fn step(&mut self, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        if std::mem::replace(&mut self.begun, true)
+            && !self.reason.take().is_some_and(|reason| is_end(&reason))
+        {
+            self.count_fruitless()?;
+            self.answer.retract(out);
+        }
+        Ok(())
+    }
+
+    fn finish_step(&mut self, part: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        let reason = part["reason"].as_str().unwrap_or("unknown").to_owned();
+        self.tokens = self.tokens.plus(&tokens(&part["tokens"]));
+        self.cost += part["cost"].as_f64().filter(|usd| usd.is_finite() && *usd > 0.0).unwrap_or(0.0);
+        // Nothing is what it says of a model whose price it does not know.
+        let reported = (self.cost > 0.0).then(|| Usd::from_dollars(self.cost));
+        out.push(WireEvent::Usage(Counted { tokens: self.tokens, reported, ..Counted::default() }));
+        if is_end(&reason) {
+            self.fruitless = 0;
+        } else if self.fruitless + 1 >= FRUITLESS {
+            self.count_fruitless()?;
+        }
+        self.reason = Some(reason);
+        Ok(())
+    }
+
+    fn count_fruitless(&mut self) -> Result<(), TurnError> {
+        self.fruitless += 1;
+        if self.fruitless < FRUITLESS {
+            return Ok(());
+        }
+        let detail = format!("{FRUITLESS} steps in a row came to nothing, and more would have been paid for");
+        Err(TurnError::Cut { detail })
+    }
+
+    fn complaint_of(&self, error: &Value) -> TurnError {
+        let data = &error["data"];
+        let message = data["message"].as_str().unwrap_or_default().to_owned();
+        let detail = self.quoter.head(&message);
+        match error["name"].as_str().unwrap_or_default() {
+            "ProviderAuthError" => return TurnError::Auth { detail },
+            "MessageAbortedError" => return TurnError::Cancelled,
+            "MessageOutputLengthError" | "ContextOverflowError" => return TurnError::Truncated { detail },
+            _ => {}
+        }
+        let status = data["statusCode"].as_u64().and_then(|status| u16::try_from(status).ok());
+        let stated = fault::body_fault(data["responseBody"].as_str().unwrap_or_default());
+        words::of(Fault { status, kind: stated.kind, message, retry_after: wait(data) }, &self.quoter)
+    }
+
+    /// Why the program ended without a step that says so.
+    fn missing(&self, exit: Exit) -> TurnError {
+        match self.seen {
+            _ if !exit.success => TurnError::Crashed { status: exit.status, stderr: exit.stderr },
+            0 => TurnError::Empty,
+            seen => TurnError::Cut { detail: format!("{seen} lines, and the last step did not end") },
+        }
+    }
+}
+
+impl Wire for OpencodeParser {
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        let mut lines = Vec::new();
+        self.lines.push(bytes, &mut lines);
+        self.take(lines, out)
+    }
+
+    fn is_over(&self) -> bool {
+        // Its end is the end of its output.
+        false
+    }
+
+    fn finish(&mut self, end: End, out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError> {
+        let mut lines = Vec::new();
+        self.lines.finish(&mut lines);
+        self.take(lines, out)?;
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        let End::Exit(exit) = end else {
+            return Err(TurnError::Cut { detail: "opencode did not end".to_owned() });
+        };
+        let detail = |reason: &str| format!("its last step ended with `{}`", self.quoter.head(reason));
+        match self.reason.as_deref() {
+            Some("stop") if exit.success => Ok(StopReason::EndTurn),
+            Some(reason @ "length") => Err(TurnError::Truncated { detail: detail(reason) }),
+            Some(reason @ "content-filter") => Err(TurnError::Refused { detail: detail(reason) }),
+            Some(reason) if exit.success => Err(TurnError::Cut { detail: detail(reason) }),
+            _ => Err(self.missing(exit)),
+        }
+    }
+}
+
+/// Whether a step that ended for `reason` came to something.
+fn is_end(reason: &str) -> bool {
+    matches!(reason, "stop" | "tool-calls" | "length" | "content-filter")
+}
+
+fn wait(data: &Value) -> Option<Duration> {
+    // The moment only matters for a wait until a date, which no API of theirs asks for.
+    fault::retry_after(data["responseHeaders"]["retry-after"].as_str()?, Timestamp::from_unix_ms(0))
+}
+
+/// One step's tokens: its input leaves out the cache, its output what the model thought.
+fn tokens(tokens: &Value) -> Usage {
+    let count = |value: &Value| value.as_u64().unwrap_or(0);
+    let (read, written) = (count(&tokens["cache"]["read"]), count(&tokens["cache"]["write"]));
+    let reasoning = count(&tokens["reasoning"]);
+    Usage {
+        input: count(&tokens["input"]).saturating_add(read).saturating_add(written),
+        cached_read: read,
+        cache_write: written,
+        output: count(&tokens["output"]).saturating_add(reasoning),
+        reasoning,
+        ..Usage::default()
+    }
+}

@@ -1,0 +1,115 @@
+//! What an agent has said so far, and when a word of it counts no more.
+
+use crate::error::TurnError;
+use crate::wire::WireEvent;
+
+/// The most copies of a text that are looked for.
+const COPIES: usize = 10;
+
+/// The answer of an agent that works in steps: what it says after a tool call takes the place of
+/// what it said before, as the agents' own printing forms have it.
+#[derive(Debug)]
+pub(super) struct Answer {
+    text: String,
+    limit: usize,
+    /// What comes next is a new beginning.
+    anew: bool,
+}
+
+impl Answer {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { text: String::new(), limit, anew: false }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// The agent turns to something else: what it says next is another answer.
+    pub(super) fn turn_away(&mut self) {
+        self.anew = true;
+    }
+
+    pub(super) fn push(&mut self, text: &str, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        if std::mem::take(&mut self.anew) {
+            self.retract(out);
+        }
+        if self.text.len() + text.len() > self.limit {
+            return Err(TurnError::TooLong { limit: self.limit });
+        }
+        self.text.push_str(text);
+        out.push(WireEvent::Text(text.to_owned()));
+        Ok(())
+    }
+
+    /// Takes back everything.
+    pub(super) fn retract(&mut self, out: &mut Vec<WireEvent>) {
+        if !self.text.is_empty() {
+            self.text.clear();
+            out.push(WireEvent::Retract);
+        }
+    }
+
+    /// A stream that was cut and begun anew says the same again and again: keeps one copy.
+    pub(super) fn fold_copies(&mut self, out: &mut Vec<WireEvent>) {
+        let length = self.text.len();
+        let folded = (2..=COPIES).rev().find_map(|copies| {
+            let once = self.text.get(..length / copies).filter(|_| length % copies == 0)?;
+            (!once.is_empty() && once.repeat(copies) == self.text).then(|| once.to_owned())
+        });
+        if let Some(once) = folded {
+            self.retract(out);
+            out.push(WireEvent::Text(once.clone()));
+            self.text = once;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(answer: &mut Answer, pieces: &[&str]) -> Vec<WireEvent> {
+        let mut out = Vec::new();
+        pieces.iter().for_each(|piece| answer.push(piece, &mut out).unwrap());
+        out
+    }
+
+    fn text(text: &str) -> WireEvent {
+        WireEvent::Text(text.to_owned())
+    }
+
+    #[test]
+    fn what_follows_a_tool_call_takes_the_place_of_what_was_before() {
+        let mut answer = Answer::new(99);
+        assert_eq!(said(&mut answer, &["Looking.", " Still."]), [text("Looking."), text(" Still.")]);
+        answer.turn_away();
+        assert_eq!(said(&mut answer, &["", "Done."]), [WireEvent::Retract, text("Done.")]);
+        assert_eq!(said(&mut answer, &["!"]), [text("!")]);
+    }
+
+    #[test]
+    fn copies_of_a_text_are_folded_into_one_and_nothing_else_is() {
+        let folded = |pieces: &[&str]| {
+            let (mut answer, mut out) = (Answer::new(99), Vec::new());
+            said(&mut answer, pieces);
+            answer.fold_copies(&mut out);
+            out
+        };
+        assert_eq!(folded(&["half", "half", "half", "half"]), [WireEvent::Retract, text("half")]);
+        assert_eq!(folded(&["é", "é"]), [WireEvent::Retract, text("é")]);
+        for pieces in [&["half", "hal"][..], &["a"], &[]] {
+            assert_eq!(folded(pieces), []);
+        }
+    }
+
+    #[test]
+    fn an_answer_is_bounded() {
+        let mut answer = Answer::new(3);
+        said(&mut answer, &["abc"]);
+        assert_eq!(answer.push("d", &mut Vec::new()), Err(TurnError::TooLong { limit: 3 }));
+    }
+}
