@@ -16,5 +16,6 @@ mod mailbox_files;
 mod orchestrate;
 mod place;
 mod race;
+mod sampling;
 mod terminal;
 mod watching;

@@ -51,9 +51,9 @@ pub(super) fn next(
     dice: &dyn Fn() -> f64,
 ) -> Next {
     let (asked, closes, transient) = match error {
-        TurnError::RateLimited { retry_after, .. } | TurnError::Overloaded { retry_after, .. } => {
-            (*retry_after, true, true)
-        }
+        TurnError::RateLimited { retry_after, .. } => (*retry_after, true, true),
+        // One model may be overloaded, and the account well: only what is asked for holds for all.
+        TurnError::Overloaded { retry_after, .. } => (*retry_after, retry_after.is_some(), true),
         // A program that is not there does not come by waiting.
         TurnError::Unreachable { .. } => (None, false, !answerer.program),
         TurnError::Cut { .. } => (None, false, true),
@@ -169,7 +169,10 @@ mod tests {
 
     #[test]
     fn an_account_is_closed_by_what_the_provider_says_and_not_by_a_broken_line() {
+        let overloaded = |retry_after| TurnError::Overloaded { detail: detail(), retry_after };
         assert!(after(&limited(None), 0).closes);
+        assert!(after(&overloaded(Some(Duration::from_secs(1))), 0).closes);
+        assert!(!after(&overloaded(None), 0).closes);
         assert!(next(&limited(None), true, 9, &Answerer::service(3), &|| 0.0).closes, "for the others");
         assert!(!after(&TurnError::Cut { detail: detail() }, 0).closes);
     }
