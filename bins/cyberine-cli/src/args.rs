@@ -1,6 +1,7 @@
 //! The command line.
 
 mod install;
+mod judge;
 mod mail;
 
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ use clap::{Args, Parser, Subcommand};
 use cyberine_app::Exit;
 
 pub(crate) use install::Install;
+pub(crate) use judge::{Judge, JudgeCommand, Selftest};
 pub(crate) use mail::{Decide, Importance, Inbox, Send, Team, Watch};
 
 /// What the demo asks unless told otherwise: a question with one right answer.
@@ -67,6 +69,8 @@ pub(crate) enum Command {
     Team(Team),
     /// What was spent and is held, by day, provider and caller; what is left of each cap.
     Spend(Spend),
+    /// Examine the judges: whom can you trust with a verdict?
+    Judge(Judge),
     /// Print the JSON Schema of `cyberine.toml`, for editors.
     Schema,
 }

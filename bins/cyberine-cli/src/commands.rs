@@ -8,6 +8,7 @@ mod inbox;
 mod init;
 mod inspect;
 mod install;
+mod judge;
 mod orchestrate;
 mod overview;
 mod runs;
@@ -66,6 +67,7 @@ pub(crate) async fn run(cli: Cli, environment: Environment, out: &Out) -> Result
         Command::Inbox(args) => inbox::run(args, &open()?, out).await,
         Command::Team(args) => team::run(&args, &open()?, out).await,
         Command::Spend(args) => spend::run(args, &open()?, out).await,
+        Command::Judge(args) => judge::run(args.command, &open()?, out).await,
         Command::Schema => Ok(schema::run(out)),
     }
 }

@@ -27,6 +27,7 @@ const COMMANDS: &[(&str, &str, &str)] = &[
     ("send", "TO TEXT [--steer]", "message run:ID, chat:ID, team:NAME, role:ROLE, mcp:ID, broadcast:ID"),
     ("inbox", "[ADDRESS | --chat ID]", "read messages, or see which mailboxes have unread ones"),
     ("team", "[--runs]", "who is live: servers, runs, chats"),
+    ("judge", "selftest [--judge NAME]", "whether judges can be trusted, by built-in cases"),
     ("spend", "[--days N] [--prices]", "what was spent, what is held, what is left of each cap"),
     ("schema", "", "the JSON Schema of cyberine.toml, for editors"),
 ];

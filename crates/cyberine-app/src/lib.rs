@@ -20,6 +20,7 @@
 mod config;
 mod discovery;
 mod environment;
+mod examining;
 mod exit;
 mod gates;
 mod home;
@@ -32,7 +33,6 @@ mod project;
 mod reach;
 mod reaper;
 mod roster;
-mod rubric;
 mod rubric;
 mod runner;
 mod runtime;
@@ -54,6 +54,7 @@ pub use environment::{
     BACKEND_VARIABLE, DISCOVERY_VARIABLE, Environment, HOME_VARIABLE, LOG_VARIABLE, NAME_VARIABLE,
     PROJECT_VARIABLE, ROLE_VARIABLE, TEAM_VARIABLE, TOKEN_VARIABLE,
 };
+pub use examining::{Examined, Examining};
 pub use exit::{Exit, say};
 pub use home::{Home, HomeError};
 pub use invocation::{Invocation, ServeOptions, UsageError, version};

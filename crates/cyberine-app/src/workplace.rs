@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cyberine_bus::{Bus, Channel, FileBus, Sender};
 use cyberine_orchestrator::{
-    DispatchError, DispatchRequest, Dispatched, Estimate, Forecast, Plan, Supervisor, plan,
+    DispatchError, DispatchRequest, Dispatched, Estimate, Forecast, OrchestrateConfig, Plan, Supervisor, plan,
 };
 use cyberine_presence::{FilePresence, Presence};
 use cyberine_run_store::SqliteRunStore;
@@ -21,7 +21,6 @@ use crate::problem::{Problem, chain};
 use crate::project::Project;
 use crate::reaper::MarkReaper;
 use crate::roster::{Roster, roster};
-use crate::rubric;
 use crate::rubric;
 use crate::team;
 
@@ -128,7 +127,7 @@ impl Workplace {
     /// # Errors
     /// Where the configuration is wrong, a provider could not be built, or there is none.
     pub async fn planning(&self) -> Result<Planning, Problem> {
-        let planning = self.planned().await?;
+        let planning = self.planned(|_| {}).await?;
         team::check(&planning.plan, &self.environment)
             .map_err(|error| Problem::of(Exit::Configuration, &error))?;
         Ok(planning)
@@ -140,14 +139,19 @@ impl Workplace {
     /// # Errors
     /// Where the configuration is wrong, or there is no provider.
     pub async fn faults(&self) -> Result<Vec<Problem>, Problem> {
-        let planning = self.planned().await?;
+        let planning = self.planned(|_| {}).await?;
         let faults = team::faults(&planning.plan, &self.environment, self.project.directory());
         Ok(faults.into_iter().map(|fault| Problem::new(Exit::Configuration, fault)).collect())
     }
 
     /// As [`planning`](Self::planning), whether or not the providers can be built.
-    async fn planned(&self) -> Result<Planning, Problem> {
+    /// `tune` has a word on how candidates are judged.
+    pub(crate) async fn planned(
+        &self,
+        tune: impl FnOnce(&mut OrchestrateConfig),
+    ) -> Result<Planning, Problem> {
         let mut config = self.config()?;
+        tune(&mut config.orchestrate);
         rubric::take_in(&mut config.orchestrate).await?;
         let roster = roster(&config, &self.environment).await?;
         if roster.providers.is_empty() {
