@@ -6,6 +6,7 @@
 
 mod decode;
 mod effect;
+mod mend;
 mod quote;
 mod receive;
 

@@ -2,12 +2,13 @@ use super::decode::{self, Discovered};
 use super::effect::{
     CallKey, ClientEffect, ClientFault, ClientIgnored, RemoteError, RequestError, ServerFacts,
 };
+use super::mend::mended;
 use super::quote::quote;
 use super::{Asked, ClientSession, Flight, Stage};
 use crate::encode;
 use crate::jsonrpc::{Incoming, RequestId, RpcError, classify, elements, excerpt};
 use crate::revision::Revision;
-use crate::strict;
+use crate::strict::{self, StrictError};
 
 /// The codes that only a server of the stateless era has: it is one, whatever it refuses.
 const UNSUPPORTED_VERSION: i64 = -32022;
@@ -60,9 +61,12 @@ fn end_line(session: &mut ClientSession, out: &mut Vec<ClientEffect>) -> Step {
 
 fn take(session: &mut ClientSession, line: &[u8], out: &mut Vec<ClientEffect>) -> Step {
     let fault = |reason: String| ClientFault::NoMessage { reason, line: quote(line) };
-    let Some(json) = strict::check(line, session.limits).map_err(|error| fault(error.to_string()))? else {
-        return Ok(());
-    };
+    let checked = strict::check(line, session.limits);
+    if let (Err(StrictError::LoneSurrogate { .. }), Ok(text)) = (&checked, std::str::from_utf8(line)) {
+        // A server that cuts text within a character says so in the text, and nothing else is wrong.
+        return take(session, mended(text).as_bytes(), out);
+    }
+    let Some(json) = checked.map_err(|error| fault(error.to_string()))? else { return Ok(()) };
     if json.starts_with('[') && session.revision().is_some_and(Revision::has_batches) {
         return elements(json).try_for_each(|element| message(session, element, out).map_err(&fault)?);
     }

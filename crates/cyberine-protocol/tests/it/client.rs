@@ -343,6 +343,16 @@ fn what_is_no_message_ends_the_session_and_is_quoted() {
 }
 
 #[test]
+fn text_that_was_cut_within_a_character_is_text() {
+    let mut client = open(Revision::V2026_07_28);
+    let id = call(&mut client);
+    let line = answer(&id, json!({ "content": [{ "type": "text", "text": "owl CUT" }] }));
+    let content = vec![ReplyPart::Text("owl \u{fffd}".into())];
+    let called = Said::Called { content, structured: None, is_error: false };
+    assert_eq!(say(&mut client, &line.replace("CUT", "\\ud83e")), [called]);
+}
+
+#[test]
 fn a_line_is_bounded_however_it_arrives() {
     let limits = Limits { frame: 64, ..Limits::default() };
     let client = || ClientSession::new(ClientProfile { limits, ..ClientProfile::default() });
