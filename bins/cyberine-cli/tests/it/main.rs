@@ -17,5 +17,6 @@ mod orchestrate;
 mod place;
 mod race;
 mod sampling;
+mod spending;
 mod terminal;
 mod watching;

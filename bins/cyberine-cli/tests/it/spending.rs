@@ -1,0 +1,101 @@
+//! What was spent, what is left, and what a run would cost.
+
+use serde_json::{Value, json};
+
+use crate::place::{Place, shell, write_private};
+
+/// A program that is paid for and says nothing of its cost.
+fn paid(name: &str) -> String {
+    format!("{}billing = \"metered\"\n", shell(name, "cat > /dev/null; echo 'Final answer: 42'"))
+}
+
+/// A service that is never reached, with prices: a cent a token of at most ten.
+const PRICED: &str = "[providers.priced]\nkind = \"openai\"\nbase_url = \"https://h.invalid/v1\"\nmodel = \"m\"\nmax_tokens = 10\nprices = { input_usd_per_mtok = 0, output_usd_per_mtok = 10000 }\n";
+
+fn line<'a>(account: &'a Value, list: &str, key: &str, name: &str) -> &'a Value {
+    let lines = account["days"][0][list].as_array().unwrap();
+    lines.iter().find(|one| one[key] == name).unwrap_or_else(|| panic!("{name}: {account}"))
+}
+
+#[test]
+fn a_run_of_unknown_cost_is_charged_at_its_share_and_told_by_provider_and_caller() {
+    let budget =
+        "[budget]\ndaily_usd = 2\nrun_usd = 0.5\n[budget.providers]\npaid = 0.8\n[budget.callers]\ncli = 1\n";
+    let free = shell("free", "cat > /dev/null; echo 'Final answer: 42'");
+    let place = Place::with(&[budget, &paid("paid"), &free].concat());
+    assert_eq!(place.run(&["orchestrate", "--json", "x"]).code, Some(0));
+    let account = place.run(&["spend", "--json"]).json();
+    let paid = line(&account, "providers", "provider", "paid");
+    assert_eq!(
+        (&paid["spentUsd"], &paid["heldUsd"], &paid["unknownCost"]),
+        (&json!(0.5), &json!(0.0), &json!(1))
+    );
+    let free = line(&account, "providers", "provider", "free");
+    assert_eq!(
+        (&free["billing"], &free["spentUsd"], &free["turns"]),
+        (&json!("free"), &json!(0.0), &json!(1))
+    );
+    assert_eq!(line(&account, "callers", "caller", "cli")["spentUsd"], 0.5);
+    let left: Vec<&Value> = account["caps"].as_array().unwrap().iter().map(|cap| &cap["leftUsd"]).collect();
+    assert_eq!(left, [&json!(1.5), &json!(0.3), &json!(0.5)]);
+    let text = place.run(&["spend"]).out;
+    for words in [
+        "$0.50 spent",
+        "1 run",
+        "$1.50 left of $2.00",
+        "by the token",
+        "$0.30 left of $0.80",
+        "free",
+        "nobody knows what they cost",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    // Less is left than the run would hold; the whole of the cap would do, and is not there.
+    let refused = place.run(&["orchestrate", "x"]);
+    refused
+        .refused(75, &["the daily cap of $0.80 on the provider `paid`", "$0.50 spent", "[budget.providers]"]);
+    let forecast = place.run(&["orchestrate", "--dry-run", "--json", "x"]).json();
+    assert!(forecast["refusal"].as_str().unwrap().contains("the provider `paid`"), "{forecast}");
+    assert_eq!(place.run(&["runs", "--json"]).json()["runs"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_dry_run_asks_nobody_and_tells_who_would_be_asked_and_what_it_may_cost() {
+    let touch = shell("told", "touch asked; echo x");
+    let place = Place::with(&[PRICED, &touch, "[budget]\ndaily_usd = 3\n"].concat());
+    let forecast = place.run(&["orchestrate", "--dry-run", "--json", "what?"]).json();
+    assert_eq!(forecast["candidates"], json!(["priced", "told"]));
+    // One answer, and up to six replies as a judge, of ten cents each.
+    assert_eq!((&forecast["atMostUsd"], &forecast["complete"]), (&json!(0.7), &json!(true)));
+    assert_eq!((&forecast["holdsUsd"], &forecast["caps"][0]["leftUsd"]), (&json!(0.7), &json!(3.0)));
+    let said = place.run(&["orchestrate", "--dry-run", "what?"]);
+    assert!(said.out.contains("at most $0.70") && said.err.contains("nothing was dispatched"), "{said:?}");
+    assert_eq!(place.run(&["runs", "--json"]).json()["runs"], json!([]));
+    assert!(!place.project().join("asked").exists());
+}
+
+#[test]
+fn a_price_is_told_with_the_table_it_is_from() {
+    let claude = "[providers.c]\nkind = \"anthropic\"\nmodel = \"claude-haiku-4-5\"\napi_key_env = \"K\"\n";
+    let unknown = "[providers.u]\nkind = \"openai\"\nbase_url = \"https://h.invalid/v1\"\nmodel = \"x\"\n";
+    let place = Place::with(&[PRICED, claude, unknown].concat());
+    let of = |name: &str| {
+        let told = place.run(&["spend", "--prices", "--json"]).json();
+        told["prices"].as_array().unwrap().iter().find(|one| one["provider"] == name).unwrap().clone()
+    };
+    assert_eq!((&of("priced")["table"], &of("c")["table"]), (&json!("provider"), &json!("built in")));
+    assert_eq!(of("u").get("table"), None);
+    let own = "[[model]]\nnames = [\"x\"]\ndate = \"2026-11-30\"\ninput_usd_per_mtok = 1\noutput_usd_per_mtok = 2\n";
+    write_private(&place.home().join("prices.toml"), own);
+    assert!(of("u")["table"].as_str().unwrap().ends_with("prices.toml"), "{}", of("u"));
+    let text = place.run(&["spend", "--prices"]).out;
+    for words in [
+        "the table that is built in, as of 2026-10-24: https://platform.claude.com",
+        "prices.toml, as of 2026-11-30",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    write_private(&place.home().join("prices.toml"), &own.replace("names", "nmaes"));
+    place.run(&["spend", "--prices"]).refused(78, &["prices.toml:2:1", "did you mean `names`?"]);
+    place.run(&["orchestrate", "x"]).refused(78, &["prices.toml:2:1"]);
+}
