@@ -158,6 +158,10 @@ impl Provider for ChildProvider {
     }
 
     fn probe(&self) -> BoxFuture<'_, Probe> {
+        if let ProviderConfig::Mcp(server) = &self.config {
+            let (environment, quoter) = (self.environment.clone(), self.quoter.clone());
+            return Box::pin(mcp_tool::probe(server.clone(), environment, quoter));
+        }
         let Family::Child(program) = self.config.family() else {
             return Box::pin(std::future::ready(Probe::there()));
         };

@@ -14,7 +14,7 @@ use crate::config::{Check, ConfigError, McpConfig, Profile};
 use crate::port::{Capabilities, Turn};
 use crate::quote::Quoter;
 use crate::wire::Wire;
-pub(crate) use drive::drive;
+pub(crate) use drive::{drive, probe};
 
 /// The argument that gets the prompt where the configuration names none.
 const ARGUMENT: &str = "prompt";

@@ -1,16 +1,24 @@
 //! The shell: the server, the limits on it, and what becomes of its failures.
 
 use std::error::Error;
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
 
-use cyberine_client::{CallEvent, Client, ClientError, ClientFault, ClientOptions, RequestError, ToolReply};
+use cyberine_client::{
+    CallEvent, Client, ClientError, ClientFault, ClientOptions, RequestError, ServerFacts, ToolReply,
+};
+use cyberine_process::{ChildEnvironment, Spawn};
 
 use super::answer;
 use crate::child::{Scratch, Start};
 use crate::child_provider::Program;
+use crate::command::split;
 use crate::config::McpConfig;
 use crate::error::{TurnError, chain};
 use crate::fault::Fault;
 use crate::port::{Limits, StopReason, Turn};
+use crate::probe::Probe;
 use crate::prompt;
 use crate::quote::Quoter;
 use crate::stream::Emitter;
@@ -23,6 +31,9 @@ const LINE_FACTOR: usize = 8;
 const LINE_BYTES: usize = 8 << 20;
 /// What a server may write beside its answer in a turn: its tools, its log.
 const BESIDE_BYTES: usize = 64 << 20;
+
+/// How long a server that is only looked at may take for each answer: some are fetched first.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Takes one turn with one server. Whatever the outcome, the server and everything it started are
 /// dead when this returns, and the directory for its temporary files is gone.
@@ -41,11 +52,7 @@ pub(crate) async fn drive(
     spawn.args = config.args(&turn, scratch.path());
     spawn.environment = scratch.named_in(spawn.environment);
     spawn.output_limit = spawn.output_limit.saturating_add(BESIDE_BYTES);
-    let options = ClientOptions {
-        frame_limit: limits.answer_bytes.saturating_mul(LINE_FACTOR).max(LINE_BYTES),
-        ..ClientOptions::new("cyberine", env!("CARGO_PKG_VERSION"))
-    };
-    let mut client = Client::start(spawn, options).map_err(|error| account.before(error))?;
+    let mut client = Client::start(spawn, options(&limits)).map_err(|error| account.before(error))?;
     let prompt = prompt::render(&turn.messages);
     let ended = tokio::select! {
         biased;
@@ -69,6 +76,42 @@ pub(crate) async fn drive(
     outcome
 }
 
+/// Looks whether a server is there and has the tool. Nothing is called.
+pub(crate) async fn probe(config: McpConfig, environment: ChildEnvironment, quoter: Quoter) -> Probe {
+    let (program, args) = split(&config.command);
+    let limits = Limits { idle: PATIENCE, ..Limits::default() };
+    let account = Account { target: program.display().to_string(), limits, quoter };
+    let cwd = config.cwd.as_deref().unwrap_or(Path::new("/"));
+    let args = args.iter().map(OsString::from).collect();
+    let spawn = Spawn { args, ..Spawn::new(program, environment, cwd) };
+    let mut client = match Client::start(spawn, options(&limits)) {
+        Ok(client) => client,
+        Err(error) => return Probe::absent(account.before(error)),
+    };
+    let found = ready(&mut client, &config, &account).await;
+    client.close().await;
+    match found {
+        Ok(facts) => Probe { version: facts.label, ..Probe::there() },
+        Err(error) => Probe::absent(error),
+    }
+}
+
+fn options(limits: &Limits) -> ClientOptions {
+    ClientOptions {
+        frame_limit: limits.answer_bytes.saturating_mul(LINE_FACTOR).max(LINE_BYTES),
+        ..ClientOptions::new("cyberine", env!("CARGO_PKG_VERSION"))
+    }
+}
+
+/// The handshake, and a look at the tools.
+async fn ready(client: &mut Client, config: &McpConfig, account: &Account) -> Result<ServerFacts, TurnError> {
+    let facts = account.awaited(client.open()).await?.map_err(|error| account.before(error))?;
+    let tools = account.awaited(client.tools()).await?.map_err(|error| account.of(error))?;
+    let server = facts.label.as_deref().unwrap_or(&account.target);
+    answer::check(&tools, server, config).map_err(|detail| account.rejected(&detail))?;
+    Ok(facts)
+}
+
 /// One call, from the handshake to its result. Each sign of life restarts the idle limit.
 async fn ask(
     client: &mut Client,
@@ -76,10 +119,7 @@ async fn ask(
     prompt: String,
     account: &Account,
 ) -> Result<ToolReply, TurnError> {
-    let facts = account.awaited(client.open()).await?.map_err(|error| account.before(error))?;
-    let tools = account.awaited(client.tools()).await?.map_err(|error| account.of(error))?;
-    let server = facts.label.as_deref().unwrap_or(&account.target);
-    answer::check(&tools, server, config).map_err(|detail| account.rejected(&detail))?;
+    ready(client, config, account).await?;
     let arguments = answer::arguments(config, prompt);
     let mut call = client.call(&config.tool, &arguments).map_err(|error| account.of(error))?;
     loop {

@@ -196,6 +196,36 @@ fn a_turn_that_is_cancelled_cancels_its_call_and_leaves_nothing() {
 }
 
 #[test]
+fn a_turn_that_takes_too_long_leaves_nothing() {
+    let scratch = tempfile::tempdir().unwrap();
+    let provider = provider(server(scratch.path(), STATELESS, "sleep 600 & hear"));
+    let wall = Duration::from_secs(1);
+    let asked = Turn { limits: Limits { wall, ..Limits::default() }, ..turn("x") };
+    let mark = asked.mark.clone();
+    let taken = block_on(async { take(&provider, asked).await });
+    assert_eq!(taken.outcome, Err(TurnError::WallTimeout { limit: wall }));
+    assert_eq!(find_marked(&mark), []);
+}
+
+#[test]
+fn a_server_is_looked_at_without_a_call() {
+    for opening in [STATELESS, LEGACY] {
+        let scratch = tempfile::tempdir().unwrap();
+        let config = server(scratch.path(), opening, "says never");
+        let found = block_on(async { provider(config.clone()).probe().await });
+        assert_eq!((found.version.as_deref(), found.reached), (Some("peer 1"), Ok(())));
+        let mut other = config;
+        other["tool"] = json!("aks");
+        let found = block_on(async { provider(other).probe().await });
+        assert_eq!(found.reached.unwrap_err().code(), "rejected");
+        assert!(!read(scratch.path(), "heard").contains("tools/call"));
+    }
+    let absent = json!({ "kind": "mcp", "command": ["no-such-program-anywhere"], "tool": "ask" });
+    let found = block_on(async { provider(absent).probe().await });
+    assert_eq!(found.reached.unwrap_err().code(), "unreachable");
+}
+
+#[test]
 fn a_prompt_has_one_place() {
     let twice = json!({ "kind": "mcp", "command": ["x"], "tool": "ask", "arguments": { "prompt": "p" } });
     let error = try_provider(twice).err().unwrap().to_string();
