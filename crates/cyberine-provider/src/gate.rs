@@ -167,13 +167,6 @@ impl GateState {
             closed.trial = None;
         }
     }
-
-    /// Until when the account is closed, and why; `None` where it is open.
-    #[must_use]
-    pub fn closed_until(&self, now: Timestamp) -> Option<(Timestamp, &str)> {
-        let closed = self.closed.as_ref().filter(|closed| closed.until > now)?;
-        Some((closed.until, &closed.reason))
-    }
 }
 
 fn until(now: Timestamp, then: Timestamp) -> Duration {
@@ -296,8 +289,8 @@ mod tests {
         state.close(at(5_000), Duration::from_secs(1), "shorter");
         assert_eq!(state.enter(2, at(5_000)), closed(5_000));
         state.close(at(5_000), Duration::from_secs(90_000), "longer");
-        assert_eq!(state.closed_until(at(5_000)), Some((at(3_605_000), "longer")));
-        assert_eq!(state.closed_until(at(3_605_000)), None);
+        assert!(matches!(state.enter(2, at(3_604_999)), Entry::Closed { reason, .. } if reason == "longer"));
+        assert_eq!(state.enter(2, at(3_605_000)), Entry::Trial);
     }
 
     #[test]

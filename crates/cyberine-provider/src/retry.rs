@@ -61,10 +61,7 @@ impl Retrying {
         gate: Arc<dyn AccountGate>,
         dice: Dice,
     ) -> Self {
-        let answerer = match config.profile().program {
-            Some(_) => Answerer::program(retries),
-            None => Answerer::service(retries),
-        };
+        let answerer = Answerer::of(&config.profile(), retries);
         Self { config: config.clone(), course: Course { provider, gate, answerer, dice } }
     }
 }

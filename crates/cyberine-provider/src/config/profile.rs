@@ -113,7 +113,7 @@ impl<'a> Profile<'a> {
         }
     }
 
-    fn is_on_loopback(&self) -> bool {
+    pub(crate) fn is_on_loopback(&self) -> bool {
         self.program.is_none() && is_loopback_url(self.url)
     }
 }

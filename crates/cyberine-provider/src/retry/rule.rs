@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use cyberine_types::{Timestamp, Usage};
 
+use crate::config::Profile;
 use crate::error::TurnError;
 use crate::port::TurnEvent;
 
@@ -18,16 +19,20 @@ const PROGRAM_RETRIES: u32 = 1;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Answerer {
     retries: u32,
-    program: bool,
+    /// A program or a server on this machine: where it is not there, it does not come by waiting.
+    local: bool,
 }
 
 impl Answerer {
-    pub(super) const fn service(retries: u32) -> Self {
-        Self { retries, program: false }
+    pub(super) fn of(profile: &Profile<'_>, retries: u32) -> Self {
+        match profile.program {
+            Some(_) => Self::program(retries),
+            None => Self { retries, local: profile.is_on_loopback() },
+        }
     }
 
-    pub(super) fn program(retries: u32) -> Self {
-        Self { retries: retries.min(PROGRAM_RETRIES), program: true }
+    fn program(retries: u32) -> Self {
+        Self { retries: retries.min(PROGRAM_RETRIES), local: true }
     }
 }
 
@@ -54,8 +59,7 @@ pub(super) fn next(
         TurnError::RateLimited { retry_after, .. } => (*retry_after, true, true),
         // One model may be overloaded, and the account well: only what is asked for holds for all.
         TurnError::Overloaded { retry_after, .. } => (*retry_after, retry_after.is_some(), true),
-        // A program that is not there does not come by waiting.
-        TurnError::Unreachable { .. } => (None, false, !answerer.program),
+        TurnError::Unreachable { .. } => (None, false, !answerer.local),
         TurnError::Cut { .. } => (None, false, true),
         _ => (None, false, false),
     };
@@ -128,12 +132,16 @@ mod tests {
         "d".to_owned()
     }
 
+    fn service(retries: u32) -> Answerer {
+        Answerer { retries, local: false }
+    }
+
     fn limited(seconds: Option<u64>) -> TurnError {
         TurnError::RateLimited { detail: detail(), retry_after: seconds.map(Duration::from_secs) }
     }
 
     fn after(error: &TurnError, failed: u32) -> Next {
-        next(error, false, failed, &Answerer::service(3), &|| 0.0)
+        next(error, false, failed, &service(3), &|| 0.0)
     }
 
     #[test]
@@ -160,7 +168,7 @@ mod tests {
         ];
         for error in &again {
             assert!(after(error, 0).again, "{error}");
-            assert!(!next(error, true, 0, &Answerer::service(3), &|| 0.0).again, "{error}, and it had begun");
+            assert!(!next(error, true, 0, &service(3), &|| 0.0).again, "{error}, and it had begun");
         }
         for error in &never {
             assert!(!after(error, 0).again && !after(error, 0).closes, "{error}");
@@ -173,7 +181,7 @@ mod tests {
         assert!(after(&limited(None), 0).closes);
         assert!(after(&overloaded(Some(Duration::from_secs(1))), 0).closes);
         assert!(!after(&overloaded(None), 0).closes);
-        assert!(next(&limited(None), true, 9, &Answerer::service(3), &|| 0.0).closes, "for the others");
+        assert!(next(&limited(None), true, 9, &service(3), &|| 0.0).closes, "for the others");
         assert!(!after(&TurnError::Cut { detail: detail() }, 0).closes);
     }
 
@@ -181,7 +189,7 @@ mod tests {
     fn the_wait_is_what_was_asked_for_else_it_doubles_and_chance_adds_a_fifth_at_most() {
         let seconds: Vec<u64> = (0..7).map(|failed| after(&limited(None), failed).wait.as_secs()).collect();
         assert_eq!(seconds, [1, 2, 4, 8, 16, 30, 30]);
-        let wait = |dice: f64| next(&limited(Some(10)), false, 0, &Answerer::service(3), &|| dice).wait;
+        let wait = |dice: f64| next(&limited(Some(10)), false, 0, &service(3), &|| dice).wait;
         assert_eq!((wait(0.0), wait(1.0)), (Duration::from_secs(10), Duration::from_secs(12)));
         assert_eq!(wait(7.0), Duration::from_secs(12));
     }
@@ -191,10 +199,11 @@ mod tests {
         let count = |answerer: Answerer| {
             (0..9).take_while(|failed| next(&limited(None), false, *failed, &answerer, &|| 0.0).again).count()
         };
-        assert_eq!((count(Answerer::service(3)), count(Answerer::service(0))), (3, 0));
+        assert_eq!((count(service(3)), count(service(0))), (3, 0));
         assert_eq!((count(Answerer::program(3)), count(Answerer::program(0))), (1, 0));
         let gone = TurnError::Unreachable { target: detail(), detail: detail() };
         assert!(!next(&gone, false, 0, &Answerer::program(3), &|| 0.0).again);
+        assert!(!next(&gone, false, 0, &Answerer { local: true, ..service(3) }, &|| 0.0).again);
     }
 
     #[test]

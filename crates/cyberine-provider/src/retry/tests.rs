@@ -106,7 +106,7 @@ fn config(text: &str) -> ProviderConfig {
 }
 
 fn service() -> ProviderConfig {
-    config(r#"{"kind":"openai","base_url":"http://127.0.0.1:1/v1","model":"m"}"#)
+    config(r#"{"kind":"openai","base_url":"https://h/v1","model":"m"}"#)
 }
 
 /// The provider behind `gate`, with chance held at `dice`.

@@ -9,5 +9,6 @@ mod http;
 mod http_faults;
 mod http_requests;
 mod mcp;
+mod retrying;
 mod server;
 mod support;
