@@ -10,6 +10,7 @@
 mod bench;
 mod bundle;
 mod ci;
+mod contract;
 mod demo;
 mod docs_run;
 mod layers;
@@ -27,6 +28,7 @@ cargo xtask COMMAND
                              (--real insists on a small real model, fetched with pip)
   selftest [NAME ...]        drive the real server over real stdio and check the bytes;
                              without a name, all of them (`selftest list` names them)
+  contract --real            the contract of the providers over the small real model, wire by wire
   layers                     check the crate tiers and the project's bans
   docs-run [PAGE ...]        carry out the fenced commands of the README and of docs/, and compare
                              what they print with what the page says
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["demo", rest @ ..] => demo::run(rest),
         ["selftest", names @ ..] => selftest::run(names),
+        ["contract", "--real"] => contract::real(),
         ["layers"] => layers::run(),
         ["docs-run", pages @ ..] => docs_run::run(pages),
         ["bundle", rest @ ..] => bundle::run(rest),

@@ -122,6 +122,9 @@ impl Read {
 type NewWire = fn() -> Box<dyn Wire>;
 
 /// A stream that is being read.
+/// Cuts a stretch of bytes that begins at a place.
+type Cut<'a> = &'a dyn Fn(usize, &[u8]) -> Vec<Vec<u8>>;
+
 struct Reading {
     session: Session,
     events: Vec<TurnEvent>,
@@ -155,8 +158,8 @@ fn read_pieces<'a>(wire: Box<dyn Wire>, pieces: impl IntoIterator<Item = &'a [u8
     reading.finish(end)
 }
 
-/// Reads `case` with every stretch of bytes cut by `cut`, which is told where the stretch begins.
-fn read_case(case: &Case, wire: Box<dyn Wire>, cut: &dyn Fn(usize, &[u8]) -> Vec<Vec<u8>>) -> Read {
+/// Reads `case` with every stretch of bytes cut by `cut`.
+fn read_case(case: &Case, wire: Box<dyn Wire>, cut: Cut<'_>) -> Read {
     let mut reading = Reading::new(wire);
     let mut heard = Heard::default();
     let mut begin = 0;

@@ -10,5 +10,6 @@ mod http_faults;
 mod http_requests;
 mod mcp;
 mod retrying;
+mod real_model;
 mod server;
 mod support;

@@ -21,8 +21,12 @@ pub(crate) const KEY: &str = "sk-canary-0123456789";
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
+    block_on_for(PATIENCE, work)
+}
+
+pub(crate) fn block_on_for<T>(patience: Duration, work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async { tokio::time::timeout(PATIENCE, work).await.unwrap() })
+    runtime.block_on(async { tokio::time::timeout(patience, work).await.unwrap() })
 }
 
 pub(crate) fn try_provider(config: Value) -> Result<Arc<dyn Provider>, BuildError> {

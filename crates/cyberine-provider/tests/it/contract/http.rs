@@ -10,6 +10,8 @@ use crate::http::{CHAT_END, chat};
 use crate::server::{Server, Step, response};
 use crate::support::{block_on, provider};
 
+const SSE: &str = "text/event-stream";
+
 /// What a server of one wire says.
 struct Wire {
     kind: &'static str,
@@ -82,27 +84,36 @@ fn line(data: &Value) -> String {
     format!("{data}\n")
 }
 
+/// What the tool is called with.
+fn owl() -> Value {
+    json!({ "word": "owl" })
+}
+
 fn wires() -> [Wire; 5] {
-    let owl = json!({ "word": "owl" });
-    let sse = "text/event-stream";
-    [
-        Wire {
+    [chat_completions(), responses(), messages(), generations(), ollama()]
+}
+
+fn chat_completions() -> Wire {
+    Wire {
             kind: "openai",
-            content_type: sse,
+            content_type: SSE,
             begin: String::new(),
             text: |text| chat(&[text]),
             end: CHAT_END.to_owned(),
             call: [
                 event(&json!({ "choices": [{ "index": 0, "finish_reason": "tool_calls", "delta": {
-                    "tool_calls": [{ "index": 0, "id": "c", "function": { "name": "look_up", "arguments": owl.to_string() } }],
+                    "tool_calls": [{ "index": 0, "id": "c", "function": { "name": "look_up", "arguments": owl().to_string() } }],
                 } }] })),
                 "data: [DONE]\n\n".to_owned(),
             ]
             .concat(),
-        },
-        Wire {
+    }
+}
+
+fn responses() -> Wire {
+    Wire {
             kind: "openai-responses",
-            content_type: sse,
+            content_type: SSE,
             begin: event(&json!({ "type": "response.created", "response": { "status": "in_progress" } })),
             text: |text| event(&json!({ "type": "response.output_text.delta", "delta": text })),
             end: event(&json!({ "type": "response.completed", "response": {
@@ -110,75 +121,81 @@ fn wires() -> [Wire; 5] {
             } })),
             call: [
                 event(&json!({ "type": "response.output_item.done", "item": {
-                    "type": "function_call", "call_id": "c", "name": "look_up", "arguments": owl.to_string(),
+                    "type": "function_call", "call_id": "c", "name": "look_up", "arguments": owl().to_string(),
                 } })),
                 event(&json!({ "type": "response.completed", "response": {} })),
             ]
             .concat(),
-        },
-        Wire {
-            kind: "anthropic",
-            content_type: sse,
-            begin: event(&json!({ "type": "message_start", "message": {
+    }
+}
+
+fn messages() -> Wire {
+    Wire {
+        kind: "anthropic",
+        content_type: SSE,
+        begin: event(&json!({ "type": "message_start", "message": {
                 "usage": { "input_tokens": 3, "output_tokens": 1 },
             } })),
-            text: |text| {
-                let delta = json!({ "type": "text_delta", "text": text });
-                event(&json!({ "type": "content_block_delta", "index": 0, "delta": delta }))
-            },
-            end: [
-                event(&json!({ "type": "message_delta", "delta": { "stop_reason": "end_turn" },
+        text: |text| {
+            let delta = json!({ "type": "text_delta", "text": text });
+            event(&json!({ "type": "content_block_delta", "index": 0, "delta": delta }))
+        },
+        end: [
+            event(&json!({ "type": "message_delta", "delta": { "stop_reason": "end_turn" },
                     "usage": { "output_tokens": 4 } })),
-                event(&json!({ "type": "message_stop" })),
-            ]
-            .concat(),
-            call: [
-                event(&json!({ "type": "content_block_start", "index": 0, "content_block": {
+            event(&json!({ "type": "message_stop" })),
+        ]
+        .concat(),
+        call: [
+            event(&json!({ "type": "content_block_start", "index": 0, "content_block": {
                     "type": "tool_use", "id": "c", "name": "look_up", "input": {},
                 } })),
-                event(&json!({ "type": "content_block_delta", "index": 0, "delta": {
-                    "type": "input_json_delta", "partial_json": owl.to_string(),
+            event(&json!({ "type": "content_block_delta", "index": 0, "delta": {
+                    "type": "input_json_delta", "partial_json": owl().to_string(),
                 } })),
-                event(&json!({ "type": "content_block_stop", "index": 0 })),
-                event(&json!({ "type": "message_delta", "delta": { "stop_reason": "tool_use" } })),
-                event(&json!({ "type": "message_stop" })),
-            ]
-            .concat(),
-        },
-        Wire {
-            kind: "gemini",
-            content_type: sse,
-            begin: String::new(),
-            text: |text| event(&json!({ "candidates": [{ "content": { "parts": [{ "text": text }] } }] })),
-            end: event(&json!({
-                "candidates": [{ "finishReason": "STOP" }],
-                "usageMetadata": { "promptTokenCount": 3, "candidatesTokenCount": 4 },
-            })),
-            call: event(&json!({
-                "candidates": [{
-                    "content": { "parts": [{ "functionCall": { "name": "look_up", "args": owl } }] },
-                    "finishReason": "STOP",
-                }],
-                "usageMetadata": { "promptTokenCount": 3, "candidatesTokenCount": 4 },
-            })),
-        },
-        Wire {
-            kind: "ollama",
-            content_type: "application/x-ndjson",
-            begin: String::new(),
-            text: |text| line(&json!({ "message": { "content": text }, "done": false })),
-            end: line(
-                &json!({ "done": true, "done_reason": "stop", "prompt_eval_count": 3, "eval_count": 4 }),
-            ),
-            call: [
-                line(&json!({ "done": false, "message": {
-                    "tool_calls": [{ "function": { "name": "look_up", "arguments": owl } }],
+            event(&json!({ "type": "content_block_stop", "index": 0 })),
+            event(&json!({ "type": "message_delta", "delta": { "stop_reason": "tool_use" } })),
+            event(&json!({ "type": "message_stop" })),
+        ]
+        .concat(),
+    }
+}
+
+fn generations() -> Wire {
+    Wire {
+        kind: "gemini",
+        content_type: SSE,
+        begin: String::new(),
+        text: |text| event(&json!({ "candidates": [{ "content": { "parts": [{ "text": text }] } }] })),
+        end: event(&json!({
+            "candidates": [{ "finishReason": "STOP" }],
+            "usageMetadata": { "promptTokenCount": 3, "candidatesTokenCount": 4 },
+        })),
+        call: event(&json!({
+            "candidates": [{
+                "content": { "parts": [{ "functionCall": { "name": "look_up", "args": owl() } }] },
+                "finishReason": "STOP",
+            }],
+            "usageMetadata": { "promptTokenCount": 3, "candidatesTokenCount": 4 },
+        })),
+    }
+}
+
+fn ollama() -> Wire {
+    Wire {
+        kind: "ollama",
+        content_type: "application/x-ndjson",
+        begin: String::new(),
+        text: |text| line(&json!({ "message": { "content": text }, "done": false })),
+        end: line(&json!({ "done": true, "done_reason": "stop", "prompt_eval_count": 3, "eval_count": 4 })),
+        call: [
+            line(&json!({ "done": false, "message": {
+                    "tool_calls": [{ "function": { "name": "look_up", "arguments": owl() } }],
                 } })),
-                line(&json!({ "done": true, "done_reason": "stop" })),
-            ]
-            .concat(),
-        },
-    ]
+            line(&json!({ "done": true, "done_reason": "stop" })),
+        ]
+        .concat(),
+    }
 }
 
 #[test]
