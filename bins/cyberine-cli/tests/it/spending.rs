@@ -1,8 +1,11 @@
 //! What was spent, what is left, and what a run would cost.
 
+use std::process::{Child, Stdio};
+
+use cyberine_testkit::gated;
 use serde_json::{Value, json};
 
-use crate::place::{Place, shell, write_private};
+use crate::place::{Place, Said, shell, wait_until, write_private};
 
 /// A program that is paid for and says nothing of its cost.
 fn paid(name: &str) -> String {
@@ -98,4 +101,57 @@ fn a_price_is_told_with_the_table_it_is_from() {
     write_private(&place.home().join("prices.toml"), &own.replace("names", "nmaes"));
     place.run(&["spend", "--prices"]).refused(78, &["prices.toml:2:1", "did you mean `names`?"]);
     place.run(&["orchestrate", "x"]).refused(78, &["prices.toml:2:1"]);
+}
+
+#[test]
+fn of_16_dispatches_at_once_the_caps_let_four_start_at_most_and_nothing_stays_held_when_some_are_killed() {
+    let place = Place::new();
+    let gate = place.path("gate");
+    let budget = "[budget]\nrun_usd = 0.25\n[budget.providers]\nslow = 1\n[budget.callers]\ncli = 1.1\n";
+    let slow = format!("{}billing = \"metered\"\n", gated("slow", &gate, "42"));
+    place.configure(&[budget, &slow].concat());
+    let mut started: Vec<Child> = (0..16)
+        .map(|_| {
+            let mut command = place.command(&["orchestrate", "--no-wait", "--json", "x"]);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    // Some who ask are killed while they do: their runs go on, or were never there.
+    for one in started.drain(..3) {
+        kill(&one);
+    }
+    let said: Vec<Said> = started.into_iter().map(|one| one.wait_with_output().unwrap().into()).collect();
+    for one in said.iter().filter(|one| one.code != Some(0)) {
+        one.refused(75, &["leaves no room"]);
+    }
+    let standing = |money: &str| -> Vec<f64> {
+        let account = place.run(&["spend", "--json"]).json();
+        account["caps"].as_array().unwrap().iter().map(|cap| cap[money].as_f64().unwrap()).collect()
+    };
+    // Who was killed between the admission and the start of its runner leaves a dead run.
+    let runs = place.run(&["runs", "--json"]).json();
+    let live = runs["runs"].as_array().unwrap().iter().filter(|run| run["state"] != "error");
+    let ids: Vec<&str> = live.map(|run| run["runId"].as_str().unwrap()).collect();
+    let held = 0.25 * ids.len() as f64;
+    assert_eq!(standing("heldUsd"), [held, held]);
+    assert!((2..=4).contains(&ids.len()) && said.iter().any(|one| one.code == Some(75)), "{said:?}");
+    // One runner is killed, one run is cancelled, two come to their end.
+    wait_until("the run has begun", || {
+        place.run(&["inspect", ids[0], "--json"]).json()["steps"][0]["candidates"][0]["state"] == "running"
+    });
+    let engine = place.run(&["inspect", ids[0], "--json"]).json()["enginePid"].as_i64().unwrap();
+    let engine = rustix::process::Pid::from_raw(i32::try_from(engine).unwrap()).unwrap();
+    rustix::process::kill_process(engine, rustix::process::Signal::KILL).unwrap();
+    assert_eq!(place.run(&["cancel", ids[1]]).code, Some(0));
+    std::fs::write(&gate, "").unwrap();
+    wait_until("nothing is held", || standing("heldUsd") == [0.0, 0.0]);
+    assert!(standing("spentUsd").iter().all(|spent| *spent <= 1.0), "{:?}", standing("spentUsd"));
+    let states: Vec<Value> =
+        ids.iter().map(|id| place.run(&["inspect", id, "--json"]).json()["state"].clone()).collect();
+    assert_eq!((&states[0], &states[1]), (&json!("error"), &json!("cancelled")));
+}
+
+fn kill(one: &Child) {
+    let pid = rustix::process::Pid::from_raw(i32::try_from(one.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
 }
