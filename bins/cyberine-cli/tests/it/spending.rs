@@ -143,6 +143,9 @@ fn of_16_dispatches_at_once_the_caps_let_four_start_at_most_and_nothing_stays_he
     let engine = rustix::process::Pid::from_raw(i32::try_from(engine).unwrap()).unwrap();
     rustix::process::kill_process(engine, rustix::process::Signal::KILL).unwrap();
     assert_eq!(place.run(&["cancel", ids[1]]).code, Some(0));
+    wait_until("it is cancelled", || {
+        place.run(&["inspect", ids[1], "--json"]).json()["state"] == "cancelled"
+    });
     std::fs::write(&gate, "").unwrap();
     wait_until("nothing is held", || standing("heldUsd") == [0.0, 0.0]);
     assert!(standing("spentUsd").iter().all(|spent| *spent <= 1.0), "{:?}", standing("spentUsd"));
