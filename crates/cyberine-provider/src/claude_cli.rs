@@ -1,8 +1,10 @@
-//! Claude Code, headless: `claude -p`, one process a turn.
+//! Claude Code, headless: `claude -p` over its control channel, one process a turn.
 
+mod control;
 mod lines;
 mod parser;
 mod result;
+mod tally;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -12,26 +14,48 @@ use cyberine_types::Billing;
 pub(crate) use self::lines::LineSplitter;
 pub(crate) use self::parser::StreamJsonParser;
 use crate::anthropic::ANTHROPIC_KEY;
-use crate::child_provider::Program;
+use crate::child_provider::{Input, Program};
 use crate::config::{Check, ClaudeCliConfig, ConfigError, Profile};
 use crate::port::{Capabilities, Turn};
+use crate::prompt;
 use crate::quote::Quoter;
 use crate::wire::Wire;
 
 /// The longest schema that is passed as an argument; Linux takes 128 KiB.
 const SCHEMA_BYTES: usize = 64 << 10;
 
-/// Headless, every event, and nothing of the user's: no MCP server, no setting, no hook, no trace.
+/// Headless, a dialogue, every event, and nothing of the user's: no MCP server, no setting, no hook,
+/// no command of its own, no trace.
 const BASE: &[&str] = &[
     "-p",
+    "--input-format",
+    "stream-json",
     "--output-format",
     "stream-json",
+    "--permission-prompt-tool",
+    "stdio",
     "--setting-sources",
     "",
     "--strict-mcp-config",
     "--no-session-persistence",
+    "--disable-slash-commands",
     "--include-partial-messages",
 ];
+
+/// What it may do with tools: its file tools stay within the directory, and whatever could change
+/// something is asked about first, which [`control`] denies. Plan mode would not do: there the model
+/// is told to write a plan in place of an answer, and commands are let through by the judgement of
+/// another model.
+const WITH_TOOLS: &[&str] = &["--restricted", "--permission-mode", "default"];
+
+/// What it is told by its environment.
+///
+/// A turn is tried again by us, and only where nothing was delivered; within a turn of several
+/// requests only the program can try one again. Its own count is 10, over three minutes.
+///
+/// A prompt that says `@/some/file` would hold that file, whatever tools there are: what a candidate
+/// wrote could show a judge, and the service, any file of the user's.
+const FIXED: &[(&str, &str)] = &[("CLAUDE_CODE_MAX_RETRIES", "2"), ("CLAUDE_CODE_DISABLE_ATTACHMENTS", "1")];
 
 impl Program for ClaudeCliConfig {
     fn profile(&self) -> Profile<'_> {
@@ -72,13 +96,16 @@ impl Program for ClaudeCliConfig {
         Some(&["auth", "status"])
     }
 
+    fn fixed_env(&self) -> &'static [(&'static str, &'static str)] {
+        FIXED
+    }
+
     fn args(&self, turn: &Turn, _scratch: &Path) -> Vec<OsString> {
         let mut args: Vec<String> = BASE.iter().map(|arg| (*arg).to_owned()).collect();
         args.push("--tools".to_owned());
         args.push(self.tools.join(","));
         if !self.tools.is_empty() {
-            // Nobody is there to be asked: what plan mode does not allow is denied.
-            args.extend(["--permission-mode", "plan", "--permission-prompts", "none"].map(str::to_owned));
+            args.extend(WITH_TOOLS.iter().map(|arg| (*arg).to_owned()));
         }
         // `--flag=value` for what is not ours, so that a value cannot become a flag.
         args.extend(self.model.iter().map(|model| format!("--model={model}")));
@@ -96,7 +123,12 @@ impl Program for ClaudeCliConfig {
         Capabilities { tools: false, structured_output: true, resume: false, read_only }
     }
 
-    fn wire(&self, _turn: &Turn, answer_bytes: usize, quoter: Quoter) -> Box<dyn Wire> {
-        Box::new(StreamJsonParser::new(answer_bytes, quoter))
+    fn input(&self, _turn: &Turn) -> Input {
+        Input::Dialogue
+    }
+
+    fn wire(&self, turn: &Turn, answer_bytes: usize, quoter: Quoter) -> Box<dyn Wire> {
+        let prompt = prompt::render(&turn.messages);
+        Box::new(StreamJsonParser::new(prompt, self.tools.clone(), answer_bytes, quoter))
     }
 }

@@ -35,6 +35,7 @@ mod config;
 #[cfg(feature = "contract")]
 pub mod contract;
 mod cost;
+mod covered;
 mod error;
 mod fault;
 mod gate;
@@ -64,10 +65,11 @@ mod wire;
 
 pub use build::{BuildError, build};
 pub use config::{
-    AcpConfig, AcpForm, AiderConfig, ClaudeCliConfig, CodexCliConfig, CommandConfig, ConfigError,
-    HttpConfig, McpConfig, Profile, ProviderConfig,
+    AcpConfig, AcpForm, AiderConfig, ClaudeCliConfig, CodexCliConfig, CommandConfig, ConfigError, HttpConfig,
+    McpConfig, Profile, ProviderConfig,
 };
 pub use cost::{BUILT_IN_PRICES, LongPrices, PriceEntry, PriceTable, Prices};
+pub use covered::{COVERED, Coverage, Covered, Version, version};
 pub use error::TurnError;
 pub use gate::{AccountGate, Entry, GateError, GateState, LONGEST_CLOSED, MemoryGate, Place};
 pub use port::{

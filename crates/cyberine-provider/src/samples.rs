@@ -8,6 +8,7 @@ mod acp;
 mod aider;
 mod chat;
 mod claude;
+mod codex;
 mod dialogue;
 mod expect;
 mod gemini;
@@ -121,10 +122,10 @@ impl Read {
 
 type NewWire = fn() -> Box<dyn Wire>;
 
-/// A stream that is being read.
 /// Cuts a stretch of bytes that begins at a place.
 type Cut<'a> = &'a dyn Fn(usize, &[u8]) -> Vec<Vec<u8>>;
 
+/// A stream that is being read.
 struct Reading {
     session: Session,
     events: Vec<TurnEvent>,

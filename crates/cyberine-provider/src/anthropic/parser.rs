@@ -122,7 +122,7 @@ struct OutputDetails {
 }
 
 impl MessageUsage {
-    fn replace(&mut self, newer: Self) {
+    pub(crate) fn replace(&mut self, newer: Self) {
         self.input_tokens = newer.input_tokens.or(self.input_tokens);
         self.cache_creation_input_tokens =
             newer.cache_creation_input_tokens.or(self.cache_creation_input_tokens);

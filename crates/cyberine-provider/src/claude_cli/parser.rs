@@ -1,15 +1,20 @@
-//! The `stream-json` output of `claude -p`: one JSON object a line, the last a `result`.
+//! The dialogue with `claude -p`: one JSON object a line in both directions, the last it says a
+//! `result`.
+
+use std::time::Duration;
 
 use serde_json::Value;
 
+use super::control;
 use super::lines::LineSplitter;
 use super::result::{ResultLine, unreachable};
+use super::tally::{Tally, tokens};
 use crate::cost::Counted;
 use crate::error::TurnError;
 use crate::fault::Fault;
 use crate::port::{StopReason, ToolCall};
 use crate::quote::Quoter;
-use crate::wire::{End, Exit, Wire, WireEvent};
+use crate::wire::{End, Exit, Said, Wire, WireEvent};
 
 /// Reads one headless session.
 ///
@@ -18,6 +23,13 @@ use crate::wire::{End, Exit, Wire, WireEvent};
 /// stream is retracted. A message that ends at the limit on output is no end: the program has the
 /// model go on in the next, so that the answer is both.
 pub(crate) struct StreamJsonParser {
+    /// What is asked, until it has been said.
+    prompt: String,
+    /// Tools the program may use.
+    tools: Vec<String>,
+    /// It was asked to stop, so that only what it has used still counts.
+    interrupted: bool,
+    tally: Tally,
     lines: LineSplitter,
     quoter: Quoter,
     streamed: String,
@@ -36,9 +48,13 @@ pub(crate) struct StreamJsonParser {
 }
 
 impl StreamJsonParser {
-    /// A parser for an answer of at most `answer_bytes`.
-    pub(crate) fn new(answer_bytes: usize, quoter: Quoter) -> Self {
+    /// A dialogue that asks `prompt` for an answer of at most `answer_bytes`, with `tools`.
+    pub(crate) fn new(prompt: String, tools: Vec<String>, answer_bytes: usize, quoter: Quoter) -> Self {
         Self {
+            prompt,
+            tools,
+            interrupted: false,
+            tally: Tally::default(),
             lines: LineSplitter::new(crate::http::event_limit(answer_bytes)),
             quoter,
             streamed: String::new(),
@@ -67,17 +83,34 @@ impl StreamJsonParser {
 
     fn line(&mut self, line: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
         match line["type"].as_str() {
-            Some("system") => self.system(line, out),
-            Some("stream_event") if line["parent_tool_use_id"].is_null() => {
-                self.stream_event(&line["event"], out)
-            }
-            Some("assistant") if line["parent_tool_use_id"].is_null() => self.assistant(line, out),
             Some("result") => {
                 self.result(line, out);
                 Ok(())
             }
+            Some("control_request") => {
+                out.push(WireEvent::Say(Said::Text(control::answer(line, &self.tools))));
+                Ok(())
+            }
+            Some("control_response") => self.answered(&line["response"]),
+            Some("system") if !self.interrupted => self.system(line, out),
+            Some("stream_event") if line["parent_tool_use_id"].is_null() => {
+                self.stream_event(&line["event"], out)
+            }
+            Some("assistant") if line["parent_tool_use_id"].is_null() && !self.interrupted => {
+                self.assistant(line, out)
+            }
             _ => Ok(()),
         }
+    }
+
+    /// The answer to one of our requests.
+    fn answered(&self, response: &Value) -> Result<(), TurnError> {
+        if response["subtype"] == "error" && response["request_id"] == control::INITIALIZE {
+            let said = response["error"].as_str().unwrap_or_default();
+            let detail = format!("it refused to begin: {}", self.quoter.head(said));
+            return Err(TurnError::Protocol { detail });
+        }
+        Ok(())
     }
 
     fn system(&mut self, line: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
@@ -91,6 +124,8 @@ impl StreamJsonParser {
                 let fault = Fault {
                     status: line["error_status"].as_u64().and_then(|status| u16::try_from(status).ok()),
                     kind: line["error"].as_str().unwrap_or_default().to_owned(),
+                    // It holds what the service asked for, where it asked for a wait.
+                    retry_after: line["retry_delay_ms"].as_f64().and_then(delay),
                     ..Fault::default()
                 };
                 let failure = fault.classify(&self.quoter);
@@ -107,6 +142,13 @@ impl StreamJsonParser {
     }
 
     fn stream_event(&mut self, event: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        if self.tally.take(event) {
+            let (tokens, keyed) = (self.tally.total(), self.keyed);
+            out.push(WireEvent::Usage(Counted { tokens, keyed, ..Counted::default() }));
+        }
+        if self.interrupted {
+            return Ok(());
+        }
         match event["type"].as_str() {
             Some("message_start") => {
                 self.retry = None;
@@ -153,10 +195,15 @@ impl StreamJsonParser {
     }
 
     fn result(&mut self, line: &Value, out: &mut Vec<WireEvent>) {
-        let result = ResultLine::read(line, &self.failure);
+        let wait = self.retry.as_ref().and_then(|retry| retry.retry_after);
+        let result = ResultLine::read(line, &self.failure, wait);
+        // A session that broke off leaves out the message it was in, and the cost of it.
+        let left_out = result.is_aborted() && tokens(&result.tokens) < tokens(&self.tally.total());
+        let (counted, reported) =
+            if left_out { (self.tally.total(), None) } else { (result.tokens, result.cost) };
         out.push(WireEvent::Usage(Counted {
-            tokens: result.tokens,
-            reported: result.cost,
+            tokens: counted,
+            reported,
             keyed: self.keyed,
             ..Counted::default()
         }));
@@ -169,6 +216,8 @@ impl StreamJsonParser {
             out.push(WireEvent::Text(result.answer.clone()));
         }
         self.result = Some(result);
+        // It would wait for another question.
+        out.push(WireEvent::Say(Said::End));
     }
 
     fn text(&mut self, text: &str, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
@@ -221,7 +270,17 @@ impl StreamJsonParser {
     }
 }
 
+/// A wait in milliseconds.
+fn delay(milliseconds: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(milliseconds / 1000.0).ok()
+}
+
 impl Wire for StreamJsonParser {
+    fn begin(&mut self, out: &mut Vec<WireEvent>) {
+        let prompt = std::mem::take(&mut self.prompt);
+        out.push(WireEvent::Say(Said::Text(control::opening(&prompt))));
+    }
+
     fn push(&mut self, bytes: &[u8], out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
         let mut lines = Vec::new();
         self.lines.push(bytes, &mut lines);
@@ -245,6 +304,15 @@ impl Wire for StreamJsonParser {
                 End::Closed => None,
             })),
         }
+    }
+
+    fn interrupt(&mut self, out: &mut Vec<WireEvent>) -> bool {
+        if self.is_over() {
+            return false;
+        }
+        self.interrupted = true;
+        out.push(WireEvent::Say(Said::Text(control::interrupt())));
+        true
     }
 
     fn complaint(&self) -> Option<TurnError> {

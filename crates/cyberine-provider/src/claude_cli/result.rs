@@ -1,5 +1,7 @@
 //! The `result` line of `claude -p`.
 
+use std::time::Duration;
+
 use cyberine_types::{Usage, Usd};
 use serde::Deserialize;
 use serde_json::Value;
@@ -29,8 +31,9 @@ pub(super) struct ResultLine {
 
 impl ResultLine {
     /// Reads the line. `failure` is what the program called its last failure: where there was no
-    /// answer with a status, the line itself may not say what kind it was.
-    pub(super) fn read(line: &Value, failure: &str) -> Self {
+    /// answer with a status, the line itself may not say what kind it was. `wait` is how long it last
+    /// waited before another try.
+    pub(super) fn read(line: &Value, failure: &str, wait: Option<Duration>) -> Self {
         let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
         let answer = match &line["structured_output"] {
             Value::Null => text("result"),
@@ -53,7 +56,7 @@ impl ResultLine {
                 status: line["api_error_status"].as_u64().and_then(|status| u16::try_from(status).ok()),
                 kind: [&text("api_error_type"), &text("api_error"), failure].join(" ").trim().to_owned(),
                 message,
-                retry_after: None,
+                retry_after: wait,
             },
         }
     }
@@ -63,6 +66,11 @@ impl ResultLine {
         !self.is_error && self.subtype == "success"
     }
 
+    /// Whether the session broke off because it was asked to.
+    pub(super) fn is_aborted(&self) -> bool {
+        self.terminal_reason.starts_with("aborted")
+    }
+
     pub(super) fn verdict(&self, quoter: &Quoter) -> Result<StopReason, TurnError> {
         if self.is_success() {
             return Ok(StopReason::EndTurn);
@@ -70,7 +78,7 @@ impl ResultLine {
         let message = &self.fault.message;
         let detail = quoter.head(if message.is_empty() { &self.subtype } else { message });
         Err(match (self.subtype.as_str(), self.terminal_reason.as_str()) {
-            (_, reason) if reason.starts_with("aborted") => TurnError::Cancelled,
+            _ if self.is_aborted() => TurnError::Cancelled,
             _ if self.stop_reason == "refusal" => TurnError::Refused { detail },
             ("error_max_turns" | "error_max_budget_usd", _) => TurnError::Truncated { detail },
             _ if self.is_kind("max_output_tokens") => TurnError::Truncated { detail },

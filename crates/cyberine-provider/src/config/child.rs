@@ -23,7 +23,7 @@ pub struct ClaudeCliConfig {
     /// Further arguments, after ours. They can widen what the program may do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
-    /// Tools the program may use, in plan mode; empty means none.
+    /// Tools the program may use as far as they change nothing; empty means none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
     /// Environment variables to hand on beside the usual ones.

@@ -9,8 +9,11 @@ use crate::quote::Quoter;
 
 const FILE: &str = include_str!("../../tests/samples/claude.stream-json.txt");
 
+/// What the control channel adds.
+const MORE: &str = include_str!("../../tests/samples/more/claude.txt");
+
 fn wire() -> Box<dyn Wire> {
-    Box::new(StreamJsonParser::new(LIMIT, Quoter::default()))
+    Box::new(StreamJsonParser::new("hi".to_owned(), vec!["WebFetch".to_owned()], LIMIT, Quoter::default()))
 }
 
 #[test]
@@ -57,6 +60,25 @@ fn headless_sessions_are_read_however_they_arrive() {
 }
 
 #[test]
+fn questions_of_the_program_are_answered_and_a_turn_that_is_stopped_is_counted() {
+    let read = check(
+        MORE,
+        wire,
+        &[
+            ("denied", "ok", "Not done."),
+            ("named", "ok", "A"),
+            ("unknown_question", "ok", "A"),
+            ("refused_to_begin", "protocol", ""),
+            ("interrupted_while_streaming", "cancelled", "tick 0 "),
+        ],
+    );
+    // The program reports no cost of the message it was in; none is not nothing.
+    let counted = of(&read, "interrupted_while_streaming").usage.unwrap();
+    assert_eq!((counted.usd, counted.basis), (None, CostBasis::Unknown));
+}
+
+#[test]
 fn damage_stops_nothing_and_chunks_never_matter() {
     check_damaged(FILE, wire);
+    check_damaged(MORE, wire);
 }

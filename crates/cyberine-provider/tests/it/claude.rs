@@ -23,7 +23,7 @@ pub(crate) fn stand_in(directory: &Path, lines: &[&str], end: &str) -> Value {
     std::fs::write(directory.join("lines"), lines).unwrap();
     let here = directory.to_str().unwrap();
     let text = format!(
-        "#!/bin/sh\nenv > {here}/env\nfor arg; do echo \"$arg\"; done > {here}/args\ncat > {here}/prompt\ncat {here}/lines\n{end}\n"
+        "#!/bin/sh\nenv > {here}/env\nfor arg; do echo \"$arg\"; done > {here}/args\nread -r hello\nread -r prompt\nprintf '%s\\n' \"$hello\" \"$prompt\" > {here}/prompt\ncat {here}/lines\n{end}\n"
     );
     json!({ "kind": "claude-cli", "program": script(directory, "claude", &text) })
 }
@@ -56,14 +56,21 @@ fn a_session_is_started_bare_and_its_prompt_goes_by_its_input() {
     assert_eq!(provider.info().billing, Billing::Subscription);
     let usage = taken.usage.unwrap();
     assert_eq!((usage.input, usage.output, usage.basis), (3, 2, CostBasis::Included));
-    assert_eq!(read(scratch.path(), "prompt"), "-p is a prompt");
+    let said = read(scratch.path(), "prompt");
+    let said: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(said[0]["request"], json!({ "subtype": "initialize", "hooks": null }));
+    assert_eq!(said[1]["message"], json!({ "role": "user", "content": "-p is a prompt" }));
     let expected = concat!(
-        "-p\n--output-format\nstream-json\n--setting-sources\n\n--strict-mcp-config\n--no-session-persistence\n",
+        "-p\n--input-format\nstream-json\n--output-format\nstream-json\n--permission-prompt-tool\nstdio\n",
+        "--setting-sources\n\n--strict-mcp-config\n--no-session-persistence\n--disable-slash-commands\n",
         "--include-partial-messages\n--tools\n\n--model=-opus\n--json-schema={\"type\":\"object\"}\n--verbose\n",
     );
     assert_eq!(read(scratch.path(), "args"), expected);
     let environment = read(scratch.path(), "env");
     assert!(!environment.contains("ANTHROPIC") && !environment.contains("stray"), "{environment}");
+    for fixed in ["\nCLAUDE_CODE_MAX_RETRIES=2\n", "\nCLAUDE_CODE_DISABLE_ATTACHMENTS=1\n"] {
+        assert!(environment.contains(fixed), "{environment}");
+    }
 }
 
 #[test]
@@ -79,10 +86,17 @@ fn a_key_reaches_the_program_only_where_it_is_configured_and_then_it_is_charged(
     assert_eq!((usage.usd.unwrap().micros(), usage.basis), (500_000, CostBasis::Reported));
     assert!(read(scratch.path(), "env").contains(&format!("ANTHROPIC_API_KEY={KEY}\n")));
     let args = read(scratch.path(), "args");
-    assert!(
-        args.contains("--tools\nRead,Grep\n--permission-mode\nplan\n--permission-prompts\nnone\n"),
-        "{args}"
-    );
+    assert!(args.contains("--tools\nRead,Grep\n--restricted\n--permission-mode\ndefault\n"), "{args}");
+}
+
+#[test]
+fn what_the_configuration_hands_on_goes_before_our_own() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut config = stand_in(scratch.path(), &[INIT, RESULT], "");
+    config["env"] = json!(["CLAUDE_CODE_MAX_RETRIES"]);
+    let provider = provider(config);
+    assert_eq!(block_on(async { take(&provider, turn("x")).await.code() }), "ok");
+    assert!(read(scratch.path(), "env").contains("CLAUDE_CODE_MAX_RETRIES=7\n"));
 }
 
 #[test]

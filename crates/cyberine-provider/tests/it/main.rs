@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop where it stands")]
 
 mod claude;
+mod codex;
 mod command;
 mod config;
 mod contract;
@@ -9,7 +10,7 @@ mod http;
 mod http_faults;
 mod http_requests;
 mod mcp;
-mod retrying;
 mod real_model;
+mod retrying;
 mod server;
 mod support;

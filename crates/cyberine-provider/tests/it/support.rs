@@ -37,6 +37,7 @@ pub(crate) fn try_provider(config: Value) -> Result<Arc<dyn Provider>, BuildErro
     let secret = |name: &str| match name {
         "TEST_KEY" | "ANTHROPIC_API_KEY" => Some(Secret::new(KEY)),
         "TEST_MODE" => Some(Secret::new("production")),
+        "CLAUDE_CODE_MAX_RETRIES" => Some(Secret::new("7")),
         _ => None,
     };
     build("under-test", &config, &secret, &environment)

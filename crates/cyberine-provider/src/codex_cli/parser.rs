@@ -1,0 +1,198 @@
+//! The `--json` output of `codex exec`: one JSON object a line, the last `turn.completed` or
+//! `turn.failed`.
+
+use std::collections::BTreeSet;
+
+use cyberine_types::Usage;
+use serde_json::{Value, json};
+
+use super::failure;
+use crate::claude_cli::LineSplitter;
+use crate::cost::Counted;
+use crate::error::TurnError;
+use crate::port::{StopReason, ToolCall};
+use crate::quote::Quoter;
+use crate::wire::{End, Exit, Wire, WireEvent};
+
+/// What the program says while it goes on trying.
+const RECONNECTING: &str = "Reconnecting...";
+
+/// Reads one turn. Every message of the model is a whole `item.completed`; the last is the answer,
+/// and those before it are remarks on the way, which are taken back.
+pub(crate) struct ExecParser {
+    lines: LineSplitter,
+    quoter: Quoter,
+    seen: usize,
+    said: bool,
+    /// The calls that have been told, by the ids of their items.
+    calls: BTreeSet<String>,
+    /// What it last complained of.
+    complaint: Option<String>,
+    end: Option<Result<(), String>>,
+}
+
+impl ExecParser {
+    /// A parser for an answer of at most `answer_bytes`.
+    pub(crate) fn new(answer_bytes: usize, quoter: Quoter) -> Self {
+        Self {
+            lines: LineSplitter::new(crate::http::event_limit(answer_bytes)),
+            quoter,
+            seen: 0,
+            said: false,
+            calls: BTreeSet::new(),
+            complaint: None,
+            end: None,
+        }
+    }
+
+    fn take(&mut self, lines: Vec<Vec<u8>>, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        for line in lines {
+            self.seen += 1;
+            match serde_json::from_str::<Value>(&String::from_utf8_lossy(&line)) {
+                Ok(event) if self.end.is_none() => self.event(&event, out)?,
+                Ok(_) => {}
+                Err(_) => tracing::debug!(bytes = line.len(), "a line of codex is not JSON"),
+            }
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        match event["type"].as_str() {
+            Some("item.started" | "item.updated") => self.call(&event["item"], out),
+            Some("item.completed") => {
+                self.complaint = None;
+                self.call(&event["item"], out);
+                self.message(&event["item"], out);
+            }
+            Some("error") => return self.complain(text(&event["message"]), out),
+            Some("turn.completed") => {
+                let tokens = usage(&event["usage"]);
+                out.push(WireEvent::Usage(Counted { tokens, ..Counted::default() }));
+                self.end = Some(Ok(()));
+            }
+            Some("turn.failed") => self.end = Some(Err(text(&event["error"]["message"]).to_owned())),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn message(&mut self, item: &Value, out: &mut Vec<WireEvent>) {
+        let said = text(&item["text"]);
+        if item["type"] != "agent_message" || said.is_empty() {
+            return;
+        }
+        if std::mem::replace(&mut self.said, true) {
+            out.push(WireEvent::Retract);
+        }
+        out.push(WireEvent::Text(said.to_owned()));
+    }
+
+    fn call(&mut self, item: &Value, out: &mut Vec<WireEvent>) {
+        let kind = text(&item["type"]);
+        let (name, arguments) = match kind {
+            "command_execution" => (kind.to_owned(), json!({ "command": item["command"] })),
+            "file_change" => (kind.to_owned(), json!({ "changes": item["changes"] })),
+            "web_search" => (kind.to_owned(), json!({ "query": item["query"] })),
+            "mcp_tool_call" => {
+                let name = format!("{}/{}", text(&item["server"]), text(&item["tool"]));
+                (name, item["arguments"].clone())
+            }
+            _ => return,
+        };
+        let id = text(&item["id"]).to_owned();
+        if self.calls.insert(id.clone()) {
+            out.push(WireEvent::ToolCall(ToolCall::new(id, name, arguments)));
+        }
+    }
+
+    /// It goes on trying after this, or says why it does not and then ends the turn.
+    fn complain(&mut self, message: &str, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        let (again, why) = match message.strip_prefix(RECONNECTING) {
+            Some(attempt) => (true, attempt.split_once('(').map_or(attempt, |(_, why)| why)),
+            None => (false, message),
+        };
+        if again {
+            let failure = failure::failure(why, &self.quoter);
+            // It would try five times more; neither gets better by that.
+            if matches!(failure, TurnError::Auth { .. } | TurnError::Billing { .. }) {
+                return Err(failure);
+            }
+            out.push(WireEvent::Step(format!("reconnect {}", failure.code())));
+        }
+        self.complaint = Some(why.to_owned());
+        Ok(())
+    }
+
+    /// Why the turn has no end of its own.
+    fn missing(&self, exit: Option<Exit>) -> TurnError {
+        if let Some(complaint) = self.complaint() {
+            return complaint;
+        }
+        match exit {
+            Some(Exit { success: false, stderr, .. }) if failure::refuses_input(&stderr) => {
+                TurnError::Rejected { detail: stderr }
+            }
+            Some(Exit { success: false, status, stderr }) => {
+                TurnError::Crashed { status, stderr: failure::masked(&stderr) }
+            }
+            Some(_) if self.seen == 0 && self.lines.dropped() == 0 => TurnError::Empty,
+            _ => TurnError::Cut {
+                detail: format!(
+                    "{} lines, {} of them too long, no `turn.completed`",
+                    self.seen,
+                    self.lines.dropped()
+                ),
+            },
+        }
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// `input_tokens` holds what came from and went to a cache, `output_tokens` the reasoning; both are
+/// sums over the turn.
+fn usage(usage: &Value) -> Usage {
+    let count = |key: &str| usage[key].as_u64().unwrap_or(0);
+    Usage {
+        input: count("input_tokens"),
+        cached_read: count("cached_input_tokens"),
+        cache_write: count("cache_write_input_tokens"),
+        output: count("output_tokens"),
+        reasoning: count("reasoning_output_tokens"),
+        ..Usage::default()
+    }
+}
+
+impl Wire for ExecParser {
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        let mut lines = Vec::new();
+        self.lines.push(bytes, &mut lines);
+        self.take(lines, out)
+    }
+
+    fn is_over(&self) -> bool {
+        self.end.is_some()
+    }
+
+    fn finish(&mut self, end: End, out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError> {
+        let mut lines = Vec::new();
+        self.lines.finish(&mut lines);
+        self.take(lines, out)?;
+        match &self.end {
+            // The exit status says nothing more: an empty answer exits with 0.
+            Some(Ok(())) => Ok(StopReason::EndTurn),
+            Some(Err(why)) => Err(failure::failure(why, &self.quoter)),
+            None => Err(self.missing(match end {
+                End::Exit(exit) => Some(exit),
+                End::Closed => None,
+            })),
+        }
+    }
+
+    fn complaint(&self) -> Option<TurnError> {
+        self.complaint.as_deref().map(|why| failure::failure(why, &self.quoter))
+    }
+}
