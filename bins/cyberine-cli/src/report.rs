@@ -1,7 +1,7 @@
 //! A run, told to people.
 
 use cyberine_app::Reach;
-use cyberine_run_store::{Candidate, Run, RunState, Step, Verdict, VerdictOutcome};
+use cyberine_run_store::{Attack, Candidate, Run, RunState, Severity, Step, Verdict, VerdictOutcome};
 use cyberine_types::{Billing, CostBasis, Usage, Usd};
 
 use crate::decision::{told, waits};
@@ -92,6 +92,23 @@ fn print_verdict(out: &Out, verdict: &Verdict) {
             format_args!("  {} → {}{score}{reason}", escaped(&vote.voter), escaped(choice)),
         ));
     }
+    print_attacks(out, &verdict.attacks);
+}
+
+fn print_attacks(out: &Out, attacks: &[Attack]) {
+    for attack in attacks {
+        let severity = match attack.severity {
+            Severity::Fatal if attack.confirmed => "fatal, confirmed",
+            Severity::Fatal => "fatal, not confirmed",
+            Severity::Major => "major",
+            Severity::Minor => "minor",
+        };
+        let (critic, candidate) = (escaped(&attack.critic), escaped(&attack.candidate));
+        out.line(out.paint(
+            Style::Faint,
+            format_args!("  {critic} against {candidate} ({severity}): {}", cut(&attack.claim, 160)),
+        ));
+    }
 }
 
 fn heading(out: &Out, text: &str) {
@@ -120,7 +137,7 @@ pub(crate) fn row(candidate: &Candidate) -> Vec<String> {
 }
 
 /// `210 tokens, $0.0012`, or what stands in for money.
-fn usage(usage: &Usage) -> String {
+pub(crate) fn usage(usage: &Usage) -> String {
     match (usage.usd, usage.basis) {
         (_, CostBasis::Scripted) => {
             format!("{} tokens (scripted answers, no model was called)", tokens(usage))

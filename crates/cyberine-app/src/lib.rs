@@ -59,7 +59,7 @@ pub use exit::{Exit, say};
 pub use home::{Home, HomeError};
 pub use invocation::{Invocation, ServeOptions, UsageError, version};
 pub use launcher::ProcessLauncher;
-pub use probing::{Probed, probe};
+pub use probing::{Probed, ask_briefly, probe};
 pub use problem::{Problem, chain};
 pub use project::{Project, ProjectError, ProjectSource};
 pub use reach::{Reach, reach};

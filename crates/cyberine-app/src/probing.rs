@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use cyberine_orchestrator::{Dispatched, OrchestrateConfig};
 use cyberine_provider::{Probe, ProviderConfig};
+use cyberine_types::RunId;
 use futures_util::future::join_all;
 
 use crate::exit::Exit;
@@ -43,6 +45,37 @@ pub async fn probe(workplace: &Workplace, names: &[String]) -> Result<Vec<Probed
         }
     });
     Ok(join_all(looks).await)
+}
+
+/// What each provider is asked where it may cost something.
+const QUESTION: &str = "Reply with the one word: ready";
+/// The most tokens it may answer with; some services take no smaller limit.
+const TOKENS: u32 = 16;
+
+/// Puts one short question to the providers of these names, or to all, as a run that nobody judges:
+/// it counts under the budget, and can be inspected and cancelled as any other.
+///
+/// # Errors
+/// As [`Workplace::dispatch`].
+pub async fn ask_briefly(
+    workplace: &Workplace,
+    names: &[String],
+    requested_by: String,
+) -> Result<Dispatched, Problem> {
+    let candidates = names.to_vec();
+    let mut planning = workplace
+        .planned(|orchestrate| {
+            *orchestrate = OrchestrateConfig {
+                candidates,
+                judges: Vec::new(),
+                quorum: 1,
+                ..OrchestrateConfig::default()
+            };
+        })
+        .await?;
+    planning.plan.limits.max_tokens = TOKENS;
+    let (run, prompt) = (RunId::random(), QUESTION.to_owned());
+    Ok(workplace.dispatch_planned(planning, run, prompt, requested_by).await?.0)
 }
 
 fn chosen(

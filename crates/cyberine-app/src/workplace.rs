@@ -190,7 +190,18 @@ impl Workplace {
         prompt: String,
         requested_by: String,
     ) -> Result<(Dispatched, Option<Untrusted>), Problem> {
-        let Planning { plan, config, .. } = self.planning().await?;
+        let planning = self.planning().await?;
+        self.dispatch_planned(planning, run, prompt, requested_by).await
+    }
+
+    /// Carries `planning` out.
+    pub(crate) async fn dispatch_planned(
+        &self,
+        Planning { plan, config, .. }: Planning,
+        run: RunId,
+        prompt: String,
+        requested_by: String,
+    ) -> Result<(Dispatched, Option<Untrusted>), Problem> {
         let reserve = Estimate::of(&plan, prompt.len()).reserve(&config.budget.caps(), &requested_by);
         let cwd = self.cwd()?;
         let request = DispatchRequest { run, prompt, cwd, requested_by, plan, reserve };

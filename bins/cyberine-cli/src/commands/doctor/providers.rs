@@ -1,15 +1,21 @@
 //! `cyberine doctor providers`.
 
-use cyberine_app::{Exit, Probed, Problem, Workplace, probe};
-use cyberine_provider::{Login, Probe};
-use cyberine_types::Billing;
+use cyberine_app::{Exit, Interrupts, Probed, Problem, Workplace, ask_briefly, probe};
+use cyberine_provider::{Coverage, Covered, Login, Probe, version};
+use cyberine_run_store::{Candidate, RunState};
+use cyberine_types::{Billing, RunId, Usage};
 use serde::Serialize;
 
 use crate::args::DoctorProviders;
+use crate::commands::SELF;
+use crate::follow::{self, OnInterrupt};
 use crate::out::{Out, Style};
 use crate::plain::{cut, escaped};
-use crate::report::paid_by;
+use crate::report::{paid_by, usage};
 use crate::table::aligned;
+
+/// The failure of an answer that the small limit of tokens cut: it shows that there is one.
+const CUT_SHORT: &str = "truncated";
 
 /// What was found of one provider.
 #[derive(Serialize)]
@@ -23,37 +29,51 @@ struct Row {
     /// What the program says of its version.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
+    /// Whether that version is `recorded`, `believed` or `untried`; unset where no program of this
+    /// name has been recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    coverage: Option<&'static str>,
     /// `yes`, `no`, `unknown` or `not_needed`.
     login: &'static str,
     /// Whether the service lists the model; unset where it lists none.
     #[serde(skip_serializing_if = "Option::is_none")]
     model_listed: Option<bool>,
+    /// What the question used; unset where none was put, or none was answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answered: Option<Usage>,
     /// Why it cannot answer, as far as that shows; unset where nothing speaks against it.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
+    /// What the recordings say, for people.
+    #[serde(skip)]
+    note: Option<String>,
 }
 
 impl Row {
     fn of(probed: Probed) -> Self {
         let profile = probed.config.profile();
+        let covered = profile.program.and_then(|program| Covered::of(profile.kind, program));
         let mut row = Self {
             kind: profile.kind,
             model: profile.model.map(str::to_owned),
             billing: probed.config.billing(),
             version: None,
+            coverage: None,
             login: "unknown",
             model_listed: None,
+            answered: None,
             problem: None,
+            note: None,
             name: probed.name,
         };
         match probed.found {
-            Ok(probe) => row.take(probe),
+            Ok(probe) => row.take(probe, covered),
             Err(problem) => row.problem = Some(problem),
         }
         row
     }
 
-    fn take(&mut self, probe: Probe) {
+    fn take(&mut self, probe: Probe, covered: Option<&Covered>) {
         let Probe { version, reached, login, model_listed } = probe;
         self.login = match login {
             Login::Yes => "yes",
@@ -70,17 +90,44 @@ impl Row {
             (Ok(()), _) => None,
         };
         (self.version, self.model_listed) = (version, model_listed);
+        if let Some(covered) = covered {
+            self.compare(covered);
+        }
+    }
+
+    fn compare(&mut self, covered: &Covered) {
+        let found = self.version.as_deref().and_then(version);
+        let coverage = found.map_or(Coverage::Untried, |version| covered.coverage(version));
+        let recorded = covered.recorded;
+        (self.coverage, self.note) = match coverage {
+            Coverage::Recorded => (Some("recorded"), None),
+            Coverage::Believed => {
+                (Some("believed"), Some(format!("newer than {recorded}, which it was tried with")))
+            }
+            Coverage::Untried => {
+                (Some("untried"), Some(format!("not tried with this version; {recorded} is known to work")))
+            }
+        };
+    }
+
+    /// Takes in what became of the question.
+    fn answer(&mut self, candidate: &Candidate) {
+        match &candidate.error {
+            Some(error) if error.code != CUT_SHORT => self.problem = Some(error.message.clone()),
+            _ if candidate.state == RunState::Cancelled => {}
+            _ => (self.answered, self.problem) = (Some(candidate.usage), None),
+        }
     }
 
     fn cells(&self, out: &Out) -> Vec<String> {
-        let version = self.version.as_deref().map_or_else(|| "there".to_owned(), |text| cut(text, 40));
+        let model = self.model.as_deref().unwrap_or("its own choice");
         let state = match (&self.problem, self.login) {
             (Some(_), _) => out.paint(Style::Bad, "cannot answer"),
-            (None, "yes") => format!("{version}, lets us in"),
-            (None, "not_needed") => format!("{version}, needs no key"),
-            (None, _) => format!("{version}, login not known before it is asked"),
+            (None, _) if self.answered.is_some() => out.paint(Style::Good, "answers"),
+            (None, "yes") => "lets us in".to_owned(),
+            (None, "not_needed") => "needs no key".to_owned(),
+            (None, _) => "is there; whether it lets us in shows when it is asked".to_owned(),
         };
-        let model = self.model.as_deref().unwrap_or("its own choice");
         vec![
             escaped(&self.name),
             self.kind.to_owned(),
@@ -89,14 +136,26 @@ impl Row {
             state,
         ]
     }
+
+    fn details(&self) -> Vec<String> {
+        let version = self.version.as_deref().map(|version| match &self.note {
+            Some(note) => format!("version {}: {note}", cut(version, 60)),
+            None => format!("version {}", cut(version, 60)),
+        });
+        let used = self.answered.as_ref().map(|used| format!("used {}", usage(used)));
+        let problem = self.problem.as_deref().map(escaped);
+        version.into_iter().chain(used).chain(problem).collect()
+    }
 }
 
 pub(super) async fn run(args: &DoctorProviders, workplace: &Workplace, out: &Out) -> Result<Exit, Problem> {
-    let rows: Vec<Row> = probe(workplace, &args.names).await?.into_iter().map(Row::of).collect();
+    let mut rows: Vec<Row> = probe(workplace, &args.names).await?.into_iter().map(Row::of).collect();
+    let asked =
+        if args.spend && !rows.is_empty() { Some(ask(&mut rows, workplace, out).await?) } else { None };
     let sound = rows.iter().all(|row| row.problem.is_none());
     let exit = if sound && !rows.is_empty() { Exit::Done } else { Exit::Unavailable };
     if out.is_json() {
-        out.json(&serde_json::json!({ "providers": rows, "exit": exit as u8 }));
+        out.json(&serde_json::json!({ "providers": rows, "runId": asked, "exit": exit as u8 }));
         return Ok(exit);
     }
     if rows.is_empty() {
@@ -106,9 +165,27 @@ pub(super) async fn run(args: &DoctorProviders, workplace: &Workplace, out: &Out
     let cells: Vec<Vec<String>> = rows.iter().map(|row| row.cells(out)).collect();
     for (row, line) in rows.iter().zip(aligned(&cells)) {
         out.line(line);
-        if let Some(problem) = &row.problem {
-            out.line(format_args!("  {}", escaped(problem)));
+        for detail in row.details() {
+            out.line(format_args!("  {detail}"));
         }
     }
+    match asked {
+        Some(run) => out.note(format_args!("`cyberine inspect {run}` shows what each was asked and said")),
+        None => out.note("No model was asked anything; `--spend` puts one short question to each."),
+    }
     Ok(exit)
+}
+
+/// Puts a question to every provider that can be asked, and takes in what becomes of it.
+async fn ask(rows: &mut [Row], workplace: &Workplace, out: &Out) -> Result<RunId, Problem> {
+    let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
+    let mut interrupts = Interrupts::new();
+    let run = ask_briefly(workplace, &names, SELF.to_owned()).await?.run;
+    let run = follow::to_the_end(workplace, run, OnInterrupt::Stop, &mut interrupts, out).await?;
+    for candidate in run.steps.iter().flat_map(|step| &step.candidates) {
+        if let Some(row) = rows.iter_mut().find(|row| row.name == candidate.id) {
+            row.answer(candidate);
+        }
+    }
+    Ok(run.run_id)
 }
