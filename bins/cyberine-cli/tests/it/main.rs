@@ -15,6 +15,7 @@ mod mail;
 mod mailbox_files;
 mod orchestrate;
 mod place;
+mod probing;
 mod race;
 mod sampling;
 mod spending;

@@ -126,7 +126,7 @@ impl Row {
             (None, _) if self.answered.is_some() => out.paint(Style::Good, "answers"),
             (None, "yes") => "lets us in".to_owned(),
             (None, "not_needed") => "needs no key".to_owned(),
-            (None, _) => "is there; whether it lets us in shows when it is asked".to_owned(),
+            (None, _) => "is there; more shows when it is asked".to_owned(),
         };
         vec![
             escaped(&self.name),
