@@ -6,6 +6,7 @@ use cyberine_run_store::{CandidateError, Choice};
 mod any_course;
 mod gated;
 mod guided;
+mod held;
 mod sampled;
 
 fn contestant(name: &str) -> Contestant {
