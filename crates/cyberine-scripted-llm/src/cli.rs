@@ -18,12 +18,15 @@ Usage:
   cyberine-scripted-llm serve  [--script FILE] [--port N] [--until-eof]
   cyberine-scripted-llm answer [--script FILE] [--role NAME] [--control URL]
   cyberine-scripted-llm claude [--script FILE] [--role NAME] [--control URL] [flags of `claude -p`]
+  cyberine-scripted-llm exec   [--script FILE] [--role NAME] [--control URL] [flags of `codex exec`]
 
 serve   listens on 127.0.0.1 and prints its address as the first line of standard output.
         With --until-eof it ends when standard input does, so that it cannot outlive its parent.
 answer  reads a prompt on standard input and prints the answer.
 claude  does the same, and prints the lines of `claude -p --output-format stream-json`.
-        It is also what runs when the first argument is a flag.
+        It is also what runs when the first argument is a flag. With `--input-format stream-json` it
+        holds the dialogue of the real program: handshake, permissions, interrupt.
+exec    does the same, and prints the lines of `codex exec --json`.
 
 Without --script the built-in demo answers. --control names a server that releases holds.
 ";
@@ -107,6 +110,9 @@ fn perform(command: Command) -> Result<ExitCode, Failure> {
                 options.cwd = std::env::current_dir()?.to_string_lossy().into_owned();
             }
             say_label();
+            if request.claude.as_ref().is_some_and(|options| options.dialogue) {
+                return Ok(program::converse(&request)?);
+            }
             let (mut stdin, mut stdout, mut stderr) =
                 (std::io::stdin().lock(), std::io::stdout().lock(), std::io::stderr());
             let mut streams = Streams { stdin: &mut stdin, stdout: &mut stdout, stderr: &mut stderr };
@@ -144,6 +150,7 @@ fn parse(args: &[String]) -> Result<Command, UsageError> {
         "serve" => parse_serve(rest),
         "answer" => parse_answer(rest),
         "claude" => parse_claude(rest),
+        "exec" => parse_codex(rest),
         "escape" => Ok(Command::Escape(rest.first().cloned().unwrap_or_default())),
         flag if flag.starts_with('-') => parse_claude(args),
         other => Err(UsageError::Command(other.to_owned())),
@@ -198,10 +205,28 @@ fn parse_claude(args: &[String]) -> Result<Command, UsageError> {
             ("--model", value) => request.role = taken("--model", value, &mut args)?,
             ("--json-schema", _) => options.structured = true,
             ("--include-partial-messages", _) => options.partial = true,
+            ("--input-format", value) => {
+                options.dialogue = taken("--input-format", value, &mut args)? == "stream-json";
+            }
             _ => {}
         }
     }
     request.claude = Some(options);
+    Ok(Command::Answer(request))
+}
+
+/// The same of `codex exec`, which takes its prompt on standard input whatever else it is given.
+fn parse_codex(args: &[String]) -> Result<Command, UsageError> {
+    let mut request = Request { script: None, role: "codex".to_owned(), control: None, claude: None };
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        if !own_flag(&mut request, arg, &mut args)?
+            && let ("--model" | "-m", value) = split(arg)
+        {
+            request.role = taken("--model", value, &mut args)?;
+        }
+    }
+    request.claude = Some(Options { codex: true, ..Options::default() });
     Ok(Command::Answer(request))
 }
 

@@ -1,5 +1,6 @@
 //! The program: a prompt on standard input, the scripted answer on standard output.
 
+mod dialogue;
 mod escape;
 mod hold;
 
@@ -10,12 +11,13 @@ use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+pub(crate) use dialogue::converse;
 pub(crate) use escape::sleep_outside;
 
 use crate::call::Call;
 use crate::script::{Program, Reply, Script, ScriptError, scripted_id};
 use crate::wire::claude::{self, Options};
-use crate::wire::pieces;
+use crate::wire::{codex, pieces};
 
 /// What the program is asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +28,7 @@ pub(crate) struct Request {
     pub(crate) role: String,
     /// The server that releases holds.
     pub(crate) control: Option<String>,
-    /// The lines of `claude -p` instead of plain text.
+    /// The lines of `claude -p`, or of `codex exec`, instead of plain text.
     pub(crate) claude: Option<Options>,
 }
 
@@ -99,7 +101,7 @@ fn say_lines(
     options: &Options,
     stdout: &mut dyn Write,
 ) -> std::io::Result<ExitCode> {
-    let session = claude::session(call, reply, options);
+    let session = if options.codex { codex::session(reply) } else { claude::session(call, reply, options) };
     for line in &session.lines {
         for piece in line.as_bytes().chunks(reply.wire_bytes.unwrap_or(usize::MAX)) {
             write_after(Duration::ZERO, piece, stdout)?;

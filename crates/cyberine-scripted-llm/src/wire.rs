@@ -2,6 +2,7 @@
 
 pub(crate) mod anthropic;
 pub(crate) mod claude;
+pub(crate) mod codex;
 pub(crate) mod gemini;
 pub(crate) mod ollama;
 pub(crate) mod openai;

@@ -13,6 +13,10 @@ pub(crate) struct Options {
     pub(crate) structured: bool,
     /// `--include-partial-messages` was given: the deltas come as `stream_event` lines.
     pub(crate) partial: bool,
+    /// `--input-format stream-json` was given: prompt, questions and answers are lines on the input.
+    pub(crate) dialogue: bool,
+    /// It is `codex exec` that is played.
+    pub(crate) codex: bool,
     /// The directory the program works in.
     pub(crate) cwd: String,
 }
