@@ -1,7 +1,7 @@
 //! How a run is shown: the bounded view of `inspect_run` and the whole one of the resource.
 
 use cyberine_orchestrator::{SCRIPTED_LABEL, is_scripted, labelled};
-use cyberine_run_store::{Awaiting, Candidate, OperatorDecision, Run, Steer, Step, Verdict, Vote};
+use cyberine_run_store::{Attack, Awaiting, Candidate, OperatorDecision, Run, Steer, Step, Verdict, Vote};
 use serde_json::{Map, Value, json};
 
 use crate::bounded::{Budget, cut, fit, size};
@@ -223,7 +223,15 @@ fn show_verdict(verdict: &Verdict, budget: Budget) -> Value {
     if let Some(winner) = &verdict.winner {
         shown["winner"] = json!(winner);
     }
+    if !verdict.attacks.is_empty() {
+        let attacks = verdict.attacks.iter().take(budget.list).map(|attack| show_attack(attack, budget));
+        shown["attacks"] = attacks.collect();
+    }
     shown
+}
+
+fn show_attack(attack: &Attack, budget: Budget) -> Value {
+    json!(Attack { claim: cut(&attack.claim, budget.preview.min(200)), ..attack.clone() })
 }
 
 fn show_vote(vote: &Vote, budget: Budget) -> Vote {

@@ -66,6 +66,7 @@ pub(super) fn inspect_run() -> Tool {
                 } } },
                 "verdict": { "type": "object", "properties": {
                     "kind": text, "outcome": text, "winner": text, "rationale": text, "votes": array,
+                    "attacks": array,
                 } },
                 "winnerPreview": text, "winnerOutput": text,
             } } },

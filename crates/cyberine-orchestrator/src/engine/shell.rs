@@ -238,7 +238,7 @@ impl<'a> Shell<'a> {
         // A version 4 UUID: 122 bits of the system's randomness.
         let messages = question.messages(&self.order.task, || RunId::random().to_string());
         let turn = self.turn(messages, Some(question.schema()));
-        self.start(Seat::Judge, provider, turn, format!("llm-judge ({})", question.provider));
+        self.start(Seat::Judge, provider, turn, format!("{} ({})", question.form.judge(), question.provider));
     }
 
     fn turn(&self, messages: Vec<Message>, output_schema: Option<serde_json::Value>) -> Turn {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::Guidance;
 use super::prompt::{self, label};
+use crate::consensus::CONSENSUS;
 use crate::{adversarial, llm_judge};
 
 /// The longest reason in a reply, in characters.
@@ -27,6 +28,15 @@ pub(crate) enum Form {
 }
 
 impl Form {
+    /// The name of the judge whose form it is.
+    pub(crate) const fn judge(&self) -> &'static str {
+        match self {
+            Self::Rank => llm_judge::LLM_JUDGE,
+            Self::Same => CONSENSUS,
+            Self::Attack | Self::Confirm { .. } => adversarial::ADVERSARIAL,
+        }
+    }
+
     /// The standing instructions.
     pub(super) const fn instructions(&self) -> &'static str {
         match self {
