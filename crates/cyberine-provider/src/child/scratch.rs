@@ -1,9 +1,9 @@
 //! A directory for the temporary files of one turn: what a program leaves there, such as a report
 //! of a crash with the prompt in it, is nobody else's to read and does not outlive the turn.
 
-use std::fs::OpenOptions;
+use std::fs::{OpenOptions, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use cyberine_process::ChildEnvironment;
@@ -18,7 +18,9 @@ impl Scratch {
     /// A directory of mode 0700 that holds `files`, each of mode 0600.
     pub(crate) fn create(environment: &ChildEnvironment, files: Vec<(&str, String)>) -> io::Result<Self> {
         let parent = environment.get(VARIABLE).map_or_else(|| Path::new("/tmp"), Path::new);
-        let scratch = tempfile::Builder::new().prefix("cyberine-turn-").tempdir_in(parent)?;
+        let private = Permissions::from_mode(0o700);
+        let scratch =
+            tempfile::Builder::new().prefix("cyberine-turn-").permissions(private).tempdir_in(parent)?;
         for (name, text) in files {
             let path = scratch.path().join(name);
             let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;

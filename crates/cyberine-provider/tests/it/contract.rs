@@ -1,5 +1,6 @@
 //! The contract suite on every kind, over fixtures of this crate and servers that know nothing of it.
 
+mod agent;
 mod http;
 
 use std::path::Path;
@@ -83,18 +84,34 @@ fn claudes(directory: &Path) -> Vec<(Scenario, Value)> {
         .collect()
 }
 
+async fn keep(configs: Vec<(Scenario, Value)>, counts_tokens: bool) {
+    let scenarios: Vec<Scenario> = configs.iter().map(|(scenario, _)| *scenario).collect();
+    let providers = configs.into_iter().map(|(scenario, config)| (scenario, provider(config))).collect();
+    assert_eq!(check(&mut Prepared { providers, counts_tokens }).await, scenarios);
+}
+
 #[test]
 fn the_process_kinds_keep_the_contract() {
     let scratch = tempfile::tempdir().unwrap();
     block_on(async {
-        for (configs, counts_tokens) in
-            [(commands(), false), (claudes(scratch.path()), true), (mcp::servers(scratch.path()), false)]
-        {
-            let scenarios: Vec<Scenario> = configs.iter().map(|(scenario, _)| *scenario).collect();
-            let providers =
-                configs.into_iter().map(|(scenario, config)| (scenario, provider(config))).collect();
-            let checked = check(&mut Prepared { providers, counts_tokens }).await;
-            assert_eq!(checked, scenarios);
-        }
+        keep(commands(), false).await;
+        keep(claudes(scratch.path()), true).await;
+        keep(mcp::servers(scratch.path()), false).await;
+    });
+}
+
+#[test]
+fn agents_keep_the_contract() {
+    let scratch = tempfile::tempdir().unwrap();
+    block_on(keep(agent::agents(scratch.path()), true));
+}
+
+#[test]
+fn one_shots_and_aider_keep_the_contract() {
+    let scratch = tempfile::tempdir().unwrap();
+    block_on(async {
+        keep(agent::geminis(scratch.path()), true).await;
+        keep(agent::opencodes(scratch.path()), true).await;
+        keep(agent::aiders(scratch.path()), true).await;
     });
 }

@@ -1,6 +1,7 @@
 //! Providers against real sockets and real processes.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop where it stands")]
 
+mod agent;
 mod claude;
 mod codex;
 mod command;
