@@ -10,6 +10,7 @@ mod configuration;
 mod decisions;
 mod demo;
 mod install;
+mod judging;
 mod leaving;
 mod mail;
 mod mailbox_files;

@@ -1,0 +1,131 @@
+//! Judges from the command line: those that are examined, and those that run programs.
+
+use cyberine_orchestrator::{Group, cases};
+use cyberine_scripted_llm::{Script, ScriptedServer};
+use serde_json::{Value, json};
+
+use crate::place::{Place, shell, wait_until};
+
+/// A rule for every case: `model` judges as `kind`, and knows the good answer by its text.
+fn rules(model: &str, kind: &str) -> String {
+    let text = |text: &str| Value::from(text).to_string();
+    let mut rules = String::new();
+    for case in cases(usize::MAX) {
+        let (task, good) = (text(case.task), text(&case.good));
+        rules.push_str(&format!(
+            "[[rule]]\nwhen = {{ model = \"{model}\", judging = true, user_contains = {task} }}\njudge = \"{kind}\"\nmarker = {good}\n"
+        ));
+        if case.group == Group::Own {
+            rules.push_str(&format!(
+                "[[rule]]\nwhen = {{ model = \"{model}\", judging = false, user_contains = {task} }}\ntext = \"In words of my own.\"\n"
+            ));
+        }
+    }
+    rules
+}
+
+fn provider(server: &ScriptedServer, name: &str) -> String {
+    format!(
+        "[providers.{name}]\nkind = \"openai\"\nbase_url = \"{}/v1\"\nmodel = \"scripted/{name}\"\n",
+        server.base_url()
+    )
+}
+
+#[test]
+fn a_selftest_tells_a_fair_judge_from_biased_ones_and_none_of_them_decides_wrongly() {
+    let judges =
+        [("fair", "fair"), ("first", "first"), ("last", "last"), ("led", "injectable"), ("prose", "prose")];
+    let script: String = judges.iter().map(|(model, kind)| rules(model, kind)).collect();
+    let server = ScriptedServer::start(Script::parse(&script).unwrap()).unwrap();
+    let config: String = judges.iter().map(|(name, _)| provider(&server, name)).collect();
+    let place = Place::with(&config);
+
+    let said = place.run(&["judge", "selftest", "--json"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.err.contains("27 cases for each judge, 30 to 111 questions in all for each:"), "{said:?}");
+    let report = said.json();
+    let of =
+        |name: &str| report["judges"].as_array().unwrap().iter().find(|one| one["judge"] == name).unwrap();
+    for (name, fit, flips) in
+        [("fair", true, 0), ("first", false, 27), ("last", false, 27), ("led", false, 12)]
+    {
+        let judge = of(name);
+        assert_eq!((&judge["fit"], &judge["flips"]["count"]), (&json!(fit), &json!(flips)), "{judge}");
+        assert_eq!(judge["decidedWrongly"], json!({ "count": 0, "of": 24 }), "{judge}");
+    }
+    assert_eq!((&of("fair")["quality"]["right"], &of("fair")["injection"]["right"]), (&json!(8), &json!(12)));
+    assert_eq!(
+        (&of("led")["injection"]["misledAtFirst"], &of("led")["injection"]["ties"]),
+        (&json!(12), &json!(12))
+    );
+    assert_eq!(of("prose")["faults"][0], "no verdict that holds in 27 of 27 cases");
+
+    let said = place.run(&["judge", "selftest", "--judge", "fair", "--cases", "2"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(
+        said.out.contains("judge  quality  flips   injected  length  own     decided wrongly  fit"),
+        "{said:?}"
+    );
+    assert!(said.out.contains("fair   2 of 2   0 of"), "{said:?}");
+    let listed = place.run(&["runs", "--json", "judge selftest"]).json();
+    let runs: Vec<_> = listed["runs"].as_array().unwrap().iter().map(|run| run["state"].clone()).collect();
+    assert_eq!(runs, [json!("done"), json!("done")]);
+    place.run(&["judge", "selftest", "--judge", "nobody"]).refused(78, &["`nobody`"]);
+}
+
+#[test]
+fn a_selftest_that_may_cost_asks_before_it_starts_and_ends_where_its_money_does() {
+    let server = ScriptedServer::start(Script::parse(&rules("fair", "fair")).unwrap()).unwrap();
+    let metered = "billing = \"metered\"\nmax_tokens = 100\nprices = { input_usd_per_mtok = 0, output_usd_per_mtok = 1000 }\n";
+    let place = Place::with(&format!("{}{metered}[budget]\nrun_usd = 0.25\n", provider(&server, "fair")));
+    let said = place.run(&["judge", "selftest"]);
+    said.refused(77, &["at most $11.10", "$0.25 are held for it", "cyberine judge selftest --yes"]);
+    assert_eq!(server.state().seen, 0, "nobody was asked");
+    let said = place.run(&["judge", "selftest", "--yes", "--json"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let report = said.json();
+    assert!(
+        report["stopped"].as_str().unwrap().starts_with("budget: the next request can cost $0.10"),
+        "{report}"
+    );
+    let spent = place.run(&["inspect", report["runId"].as_str().unwrap(), "--json"]).json();
+    let usd = spent["usage"]["usd"].as_f64().unwrap();
+    assert!(usd > 0.1 && usd <= 0.25, "{spent}");
+}
+
+const CHECKED: &str = "[orchestrate]\njudges = [\"consensus\", \"command\"]\n[orchestrate.judge_command]\n";
+
+#[test]
+fn a_program_decides_by_its_exit_code() {
+    let answers = [
+        shell("a", "cat > /dev/null; printf 'Take\\n```\\n41\\n```\\n'"),
+        shell("b", "cat > /dev/null; printf 'Take\\n```\\n42\\n```\\n'"),
+    ];
+    let checked =
+        "command = [\"grep\", \"-qx\", \"42\", \"given.txt\"]\nfile = \"given.txt\"\nextract = \"code\"\n";
+    let place = Place::with(&[&answers.concat(), CHECKED, checked].concat());
+    let said = place.run(&["orchestrate", "six times seven?", "--json"]);
+    let verdict = said.json()["steps"][0]["verdict"].clone();
+    assert_eq!((&verdict["kind"], &verdict["winner"]), (&json!("command"), &json!("b")), "{verdict}");
+    assert_eq!(verdict["votes"][0]["reason"], "exit 1");
+}
+
+#[test]
+fn a_program_that_tries_an_answer_dies_with_its_run() {
+    let answers = [shell("a", "cat > /dev/null; echo one"), shell("b", "cat > /dev/null; echo two")];
+    let hangs = "command = [\"sh\", \"-c\", \"setsid sleep 600 & sleep 600\"]\n";
+    let place = Place::with(&[&answers.concat(), CHECKED, hangs].concat());
+    let id =
+        place.run(&["orchestrate", "x", "--no-wait", "--json"]).json()["runId"].as_str().unwrap().to_owned();
+    let marked = || cyberine_process::find_marked(&id);
+    wait_until("an answer is tried", || {
+        let run = place.run(&["inspect", &id, "--json"]).json();
+        let candidates = run["steps"][0]["candidates"].as_array().cloned().unwrap_or_default();
+        candidates.len() == 2 && candidates.iter().all(|one| one["state"] == "done") && marked().len() >= 2
+    });
+    let said = place.run(&["cancel", &id]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let ended = place.run(&["inspect", &id, "--wait", "--json"]).json();
+    assert_eq!(ended["state"], "cancelled");
+    wait_until("nothing is left", || marked().is_empty());
+}
