@@ -9,14 +9,54 @@ function write(path, value) {
   writeFileSync(path, typeof value === 'string' ? value : JSON.stringify(value), { mode: 0o600 });
 }
 
+/** Gemini CLI, whose account is in its own settings, and which would otherwise try for minutes. */
+const gemini = {
+  package: '@google/gemini-cli',
+  bin: 'gemini',
+  seconds: 20,
+  keyVariable: 'GEMINI_API_KEY',
+  variables: ({ url, user }) => {
+    write(join(user, '.gemini', 'settings.json'), {
+      security: { auth: { selectedType: 'gemini-api-key' } },
+      general: { maxAttempts: 1, enableAutoUpdate: false },
+      privacy: { usageStatisticsEnabled: false },
+    });
+    return { GOOGLE_GEMINI_BASE_URL: url };
+  },
+};
+
+/** opencode, whose model and server are in its own configuration. */
+const opencode = {
+  package: 'opencode-ai',
+  bin: 'opencode',
+  seconds: 40,
+  keyVariable: 'OPENCODE_KEY',
+  variables: ({ model, live, url, home }) => {
+    const options = { baseURL: `${url}/v1`, apiKey: '{env:OPENCODE_KEY}' };
+    const path = join(home, 'opencode.json');
+    write(path, {
+      model: `scripted/${model}`,
+      provider: { scripted: { npm: '@ai-sdk/openai-compatible', options, models: { [model]: {} } } },
+    });
+    return {
+      OPENCODE_CONFIG: path,
+      OPENCODE_DISABLE_MODELS_FETCH: '1',
+      OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+      ...(live ? { OPENCODE_PERMISSION: '{"*":"allow"}' } : {}),
+    };
+  },
+};
+
 /**
  * `provider` are the keys of its configuration, `variables` what it is handed. Each is asked with the
  * model, whether its tools may run, the server, the program, a home of its own, and the case's.
- * `seconds` is how long it takes, on a busy machine, until a command of it runs. `keyVariable` is where the CLI looks for its key, where the kind does not know that.
+ * `seconds` is how long it takes, on a busy machine, until a command of it runs. `keyVariable` is
+ * where the CLI looks for its key, where the kind does not know that.
  */
 export const CLIS = {
   claude: {
     package: '@anthropic-ai/claude-code',
+    bin: 'claude',
     seconds: 10,
     provider: ({ model, live, program }) => [
       'kind = "claude-cli"',
@@ -25,80 +65,61 @@ export const CLIS = {
       // Our own plan mode would not let the command run.
       ...(live ? ['tools = ["Bash"]', 'args = ["--permission-mode=default", "--allowedTools=Bash"]'] : []),
     ],
-    variables: ({ url, user }) => ({
+    variables: ({ url, config }) => ({
       ANTHROPIC_BASE_URL: url,
-      CLAUDE_CONFIG_DIR: join(user, '..', 'config'),
+      CLAUDE_CONFIG_DIR: config,
       CLAUDE_CODE_MAX_RETRIES: '1',
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
     }),
   },
   codex: {
     package: '@openai/codex',
+    bin: 'codex',
     seconds: 10,
-    provider: ({ model, program }) => [
-      'kind = "codex-cli"',
-      `program = ${toml(program)}`,
-      `model = ${toml(model)}`,
-    ],
-    variables: ({ url, user }) => {
-      const config = [
-        'model_provider = "scripted"',
-        '[model_providers.scripted]',
-        'name = "scripted"',
-        `base_url = "${url}/v1"`,
-        'wire_api = "responses"',
-        'env_key = "CODEX_API_KEY"',
-        'request_max_retries = 1',
-        'stream_max_retries = 1',
+    // It reads no configuration of the user's here; its sandbox lets a command run that writes nothing.
+    provider: ({ model, program, url }) => {
+      const server = `{name="scripted",base_url="${url}/v1",wire_api="responses",env_key="CODEX_API_KEY",request_max_retries=1,stream_max_retries=1}`;
+      return [
+        'kind = "codex-cli"',
+        `program = ${toml(program)}`,
+        `model = ${toml(model)}`,
+        `args = ${toml(['-c', 'model_provider="scripted"', '-c', `model_providers.scripted=${server}`])}`,
       ];
-      write(join(user, 'codex', 'config.toml'), config.join('\n'));
-      return { CODEX_HOME: join(user, 'codex') };
     },
+    variables: ({ config }) => ({ CODEX_HOME: config }),
   },
   gemini: {
-    package: '@google/gemini-cli',
-    seconds: 20,
-    keyVariable: 'GEMINI_API_KEY',
+    ...gemini,
     provider: ({ model, live, program }) => [
       'kind = "acp"',
       `command = ${toml([program, '--acp', '-m', model, ...(live ? ['--approval-mode=yolo', '--skip-trust'] : [])])}`,
       `model = ${toml(model)}`,
     ],
-    variables: ({ url, user }) => {
-      write(join(user, '.gemini', 'settings.json'), {
-        security: { auth: { selectedType: 'gemini-api-key' } },
-        general: { maxAttempts: 1, enableAutoUpdate: false },
-        privacy: { usageStatisticsEnabled: false },
-      });
-      return { GOOGLE_GEMINI_BASE_URL: url, GEMINI_CLI_NO_RELAUNCH: 'true' };
-    },
+  },
+  'gemini-run': {
+    ...gemini,
+    provider: ({ model, live, program }) => [
+      'kind = "acp"',
+      'form = "gemini"',
+      `command = ${toml([program, ...(live ? ['--approval-mode=yolo'] : [])])}`,
+      `model = ${toml(model)}`,
+    ],
   },
   opencode: {
-    package: 'opencode-ai',
-    seconds: 30,
-    keyVariable: 'OPENCODE_KEY',
+    ...opencode,
     provider: ({ model, program }) => [
       'kind = "acp"',
       `command = ${toml([program, 'acp', '--pure'])}`,
-      `model = ${toml(model)}`,
+      `model = ${toml(`scripted/${model}`)}`,
     ],
-    variables: ({ model, live, url, home }) => {
-      const options = { baseURL: `${url}/v1`, apiKey: '{env:OPENCODE_KEY}' };
-      const path = join(home, 'opencode.json');
-      write(path, {
-        model: `scripted/${model}`,
-        autoupdate: false,
-        share: 'disabled',
-        permission: live ? { bash: 'allow' } : {},
-        provider: { scripted: { npm: '@ai-sdk/openai-compatible', options, models: { [model]: {} } } },
-      });
-      return {
-        OPENCODE_CONFIG: path,
-        OPENCODE_DISABLE_MODELS_FETCH: '1',
-        OPENCODE_DISABLE_AUTOUPDATE: '1',
-        OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
-        OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
-      };
-    },
+  },
+  'opencode-run': {
+    ...opencode,
+    provider: ({ model, program }) => [
+      'kind = "acp"',
+      'form = "opencode"',
+      `command = ${toml([program, '--pure'])}`,
+      `model = ${toml(`scripted/${model}`)}`,
+    ],
   },
 };

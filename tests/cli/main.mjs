@@ -1,27 +1,28 @@
 // Arguments: an empty directory, the binaries, where the CLIs are, `all` for everything, and a pattern
-// of the cases to run. The cases of one CLI run one after the other, those of several side by side.
+// of the cases to run. The cases of one program run one after the other, those of several side by side.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { core, rest, untouched } from './claude.mjs';
 import { CLIS } from './clis.mjs';
-import { ALL_ROWS, ORDER, THIN, matrix, table } from './matrix.mjs';
+import { ALL_ROWS, THIN, matrix, table } from './matrix.mjs';
 import { ownership } from './ownership.mjs';
 import { KEY, SECONDS, clis, here, outcome, serve, world } from './world.mjs';
 
 const all = process.argv[5] === 'all';
 const pattern = new RegExp(process.argv[6] ?? '');
-const columns = all ? ORDER : ORDER.slice(0, 2);
+const columns = all ? Object.keys(CLIS) : ['claude', 'codex'];
 
 const own = cases => Object.entries(cases).map(([name, run]) => ({ cli: 'claude', name, run }));
 const cases = [
   ...matrix(all ? ALL_ROWS : THIN, columns),
   ...own(all ? { ...core, ...rest } : core),
-  ...(all ? ownership(columns) : []),
+  ...(all ? ownership(columns.filter(cli => cli === CLIS[cli].bin)) : []),
 ].filter(one => pattern.test(`${one.cli} ${one.name}`));
 
 const { dependencies, devDependencies } = JSON.parse(readFileSync(join(here, 'package.json')));
-for (const cli of columns) {
+const programs = [...new Set(columns.map(cli => CLIS[cli].bin))];
+for (const cli of programs) {
   const pinned = { ...dependencies, ...devDependencies }[CLIS[cli].package];
   const { stdout, stderr } = await outcome(join(clis, cli), ['--version'], { HOME: world });
   assert.ok(stdout?.includes(pinned), `${cli} is ${stdout ?? stderr}, and ${pinned} is pinned`);
@@ -41,8 +42,8 @@ async function one({ cli, name, run }) {
     console.log(`FAILED ${cli}: ${name} (${took()}): ${error.message}`);
   }
 }
-await Promise.all(columns.map(async cli => {
-  for (const each of cases.filter(each => each.cli === cli)) await one(each);
+await Promise.all(programs.map(async program => {
+  for (const each of cases.filter(each => CLIS[each.cli].bin === program)) await one(each);
 }));
 server.stdin.end();
 

@@ -1,8 +1,7 @@
 // What each CLI makes of each thing that happens on its wire, as a host sees it: one table.
 import assert from 'node:assert/strict';
+import { CLIS } from './clis.mjs';
 import { House, held, marked, until } from './world.mjs';
-
-export const ORDER = ['claude', 'codex', 'gemini', 'opencode'];
 
 /** What is answered where all is well. */
 const TEXTS = {
@@ -11,22 +10,24 @@ const TEXTS = {
   tool: 'The tool has spoken: 42.',
 };
 
-// A row is what the model's server does; a cell is `done` with the text, or the code of the failure. A
-// cell that names what the CLI hides says so beside it.
+// A row is what the model's server does; a cell is `done` with the text, or the code of the failure. Not
+// everything that happens is visible from outside a CLI: over ACP an answer that was cut short is
+// whole, and opencode asks a server that is down again and again, without a word.
+const COLUMNS = Object.keys(CLIS);
 const CASES = {
-  text: ['done', 'done', 'done', 'done'],
-  tool: ['done', 'done', 'done', 'done'],
-  slow: ['done', 'done', 'done', 'done'],
-  cancel: ['cancelled', 'cancelled', 'cancelled', 'cancelled'],
-  empty: ['empty', 'empty', 'empty', 'empty'],
-  auth: ['auth', 'auth', 'auth', 'auth'],
-  payment: ['billing', 'billing', 'billing', 'billing'],
-  rate: ['rate-limit', 'rate-limit', 'rate-limit', 'rate-limit'],
-  overloaded: ['overloaded', 'overloaded', 'overloaded', 'timeout-idle'],
-  cut: ['unreachable', 'cut', 'cut', 'timeout-idle'],
-  refusal: ['refused', 'empty', 'empty', 'empty'],
-  filter: ['refused', 'refused', 'empty', 'refused'],
-  length: ['truncated', 'truncated', 'done', 'done'],
+  text: ['done', 'done', 'done', 'done', 'done', 'done'],
+  tool: ['done', 'done', 'done', 'done', 'done', 'done'],
+  slow: ['done', 'done', 'done', 'done', 'done', 'done'],
+  cancel: ['cancelled', 'cancelled', 'cancelled', 'cancelled', 'cancelled', 'cancelled'],
+  empty: ['empty', 'empty', 'empty', 'empty', 'empty', 'empty'],
+  auth: ['auth', 'auth', 'auth', 'auth', 'auth', 'auth'],
+  payment: ['billing', 'billing', 'billing', 'billing', 'billing', 'billing'],
+  rate: ['rate-limit', 'rate-limit', 'rate-limit', 'rate-limit', 'rate-limit', 'rate-limit'],
+  overloaded: ['overloaded', 'overloaded', 'overloaded', 'overloaded', 'timeout-idle', 'timeout-idle'],
+  cut: ['unreachable', 'cut', 'cut', 'cut', 'timeout-idle', 'timeout-idle'],
+  refusal: ['refused', 'empty', 'empty', 'refused', 'empty', 'empty'],
+  filter: ['refused', 'refused', 'empty', 'refused', 'refused', 'refused'],
+  length: ['truncated', 'truncated', 'done', 'done', 'done', 'truncated'],
 };
 
 /** What each row is called in the table. */
@@ -56,7 +57,7 @@ function cell(name, cli, expected) {
   return async () => {
     const began = Date.now();
     const note = mark => cells.set(`${name} ${cli}`, `${mark} ${((Date.now() - began) / 1000).toFixed(1)} s`);
-    const model = { cancel: 'held', tool: `tool-${cli}` }[name] ?? name;
+    const model = { cancel: 'held', tool: `tool-${CLIS[cli].bin}` }[name] ?? name;
     // Silence is all that is seen of some; elsewhere a busy machine is no reason to give up.
     const idle = expected === 'timeout-idle' ? 20 : 100;
     const house = new House(name, cli, { model, more: `idle_seconds = ${idle}\nwall_seconds = 140` });
@@ -88,7 +89,7 @@ const cancel = (house, model) => async (host, runId) => {
 /** The cases of these rows and CLIs, each under its CLI: those of one CLI share its home. */
 export function matrix(rows, columns) {
   return columns.flatMap(cli => {
-    const at = ORDER.indexOf(cli);
+    const at = COLUMNS.indexOf(cli);
     return rows.map(name => ({ cli, name: ROWS[name], run: cell(name, cli, CASES[name][at]) }));
   });
 }

@@ -12,7 +12,7 @@ const sleepers = run => marked(run).filter(one => one.command === 'sleep 987').l
 /** Dispatches a run whose CLI starts the commands, lets it be ended, and waits until nothing is left. */
 function owned(name, cli, end, more = '') {
   return async () => {
-    const house = new House(name, cli, { model: `live-${cli}`, live: true, more });
+    const house = new House(name, cli, { model: `live-${CLIS[cli].bin}`, live: true, more });
     const host = await house.host();
     const runId = await host.dispatch(PROMPT);
     try {

@@ -59,14 +59,15 @@ export class House {
    */
   constructor(name, cli, { model = name, live = false, key = true, more = '', rest = '', variables = {} } = {}) {
     this.cli = CLIS[cli];
-    this.program = join(clis, cli);
+    this.program = join(clis, this.cli.bin);
     this.home = join(world, cli, name, 'home');
     this.project = join(world, cli, name, 'project');
     const user = join(world, cli, 'user');
-    for (const path of [this.home, this.project, user, join(world, 'tmp')]) {
+    const config = join(world, cli, 'config');
+    for (const path of [this.home, this.project, user, config, join(world, 'tmp')]) {
       mkdirSync(path, { recursive: true, mode: 0o700 });
     }
-    const asked = { model, live, url: served.url, program: this.program, user, home: this.home };
+    const asked = { model, live, url: served.url, program: this.program, user, config, home: this.home };
     const { keyVariable } = this.cli;
     const own = { ...this.cli.variables(asked), ...variables, ...(keyVariable && key ? { [keyVariable]: KEY } : {}) };
     this.env = { HOME: user, TMPDIR: join(world, 'tmp'), CYBERINE_HOME: this.home, CYBERINE_PROJECT: this.project, ...own };
