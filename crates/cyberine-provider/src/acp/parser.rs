@@ -1,9 +1,9 @@
 //! One turn over the Agent Client Protocol: `initialize`, `session/new`, `session/prompt`.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use cyberine_types::{Usage, Usd};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::message::{self, PROTOCOL};
 use super::said::Answer;
@@ -50,7 +50,8 @@ pub(crate) struct AcpParser {
     counts_last_step: bool,
     stopping: bool,
     answer: Answer,
-    calls: HashSet<String>,
+    /// The tool calls, by id: the kind of those that are not told yet, as their input has not come.
+    calls: HashMap<String, Option<String>>,
     /// What the session has cost so far, by the agent's own account.
     cost: Option<Usd>,
     stderr: String,
@@ -69,7 +70,7 @@ impl AcpParser {
             counts_last_step: false,
             stopping: false,
             answer: Answer::new(answer_bytes),
-            calls: HashSet::new(),
+            calls: HashMap::new(),
             cost: None,
             stderr: String::new(),
             outcome: None,
@@ -183,24 +184,39 @@ impl AcpParser {
                 self.answer.push(text, out)?;
             }
             Some("tool_call") => self.call(update, out),
+            Some("tool_call_update")
+                if self.calls.contains_key(update["toolCallId"].as_str().unwrap_or_default()) =>
+            {
+                self.call(update, out);
+            }
             Some("usage_update") => self.cost = cost(&update["cost"]).or(self.cost),
             _ => {}
         }
         Ok(())
     }
 
+    /// A tool is called, or more is told of a call. The first word of a call may come without its input.
     fn call(&mut self, call: &Value, out: &mut Vec<WireEvent>) {
         let text = |key: &str| call[key].as_str().unwrap_or_default().to_owned();
         let id = text("toolCallId");
-        self.answer.turn_away();
-        if self.calls.insert(id.clone()) {
-            let name = call["kind"].as_str().unwrap_or("other").to_owned();
-            let arguments = match &call["rawInput"] {
-                Value::Null => serde_json::json!({ "title": text("title") }),
-                input => input.clone(),
-            };
-            out.push(WireEvent::ToolCall(ToolCall::new(id, name, arguments)));
+        let begins = !self.calls.contains_key(&id);
+        let kind = call["kind"].as_str().map(str::to_owned);
+        let kind = match self.calls.get(&id) {
+            Some(None) => return,
+            Some(Some(told)) => kind.unwrap_or_else(|| told.clone()),
+            None => kind.unwrap_or_else(|| "other".to_owned()),
+        };
+        if begins {
+            self.answer.turn_away();
         }
+        let input = &call["rawInput"];
+        if begins && input.is_object() && call["status"] == "pending" {
+            self.calls.insert(id, Some(kind));
+            return;
+        }
+        self.calls.insert(id.clone(), None);
+        let arguments = if input.is_null() { json!({ "title": text("title") }) } else { input.clone() };
+        out.push(WireEvent::ToolCall(ToolCall::new(id, kind, arguments)));
     }
 
     fn count(&mut self, result: &Value, out: &mut Vec<WireEvent>) {

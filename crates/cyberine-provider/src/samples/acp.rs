@@ -44,6 +44,8 @@ fn dialogues_are_held_however_they_arrive() {
         matches!(unknown, Err(TurnError::Protocol { detail }) if detail.contains("Unknown argument: acp"))
     );
     assert_eq!(of(&read, "prompt_tool_cancel").calls[0].name, "execute");
+    let late = &of(&read, "opencode_two_steps_with_cost").calls[0];
+    assert_eq!((late.name.as_str(), &late.arguments["filePath"]), ("read", &"a.txt".into()));
 }
 
 #[test]
