@@ -16,7 +16,7 @@ use cyberine_orchestrator::{
 use cyberine_process::ChildEnvironment;
 use cyberine_provider::{ProviderConfig, build};
 use cyberine_run_store::{MemoryRunStore, Run, RunStore};
-use cyberine_types::{InstanceId, Principal, RunId, SystemClock, Usd};
+use cyberine_types::{InstanceId, Principal, RunId, SystemClock};
 
 /// Any program can be a provider; real ones are `openai`, `anthropic` and `claude-cli`.
 fn program(answer: &str) -> Result<ProviderConfig, serde_json::Error> {

@@ -66,8 +66,8 @@ pub use event::{
 pub use fold::{FoldError, PREVIEW_CHARS, apply, begin, choose_verdict, fold, preview};
 pub use memory::MemoryRunStore;
 pub use money::{
-    CallerCap, CallerSpending, Cap, Capped, DaySpending, DayTotals, Ledger, MOST_LINES, ProviderSpending, Reserve,
-    Share, Used, is_caller,
+    CallerCap, CallerSpending, Cap, Capped, DaySpending, DayTotals, Ledger, MOST_LINES, ProviderSpending,
+    Reserve, Share, Used, is_caller,
 };
 pub use port::{
     Begun, COMMENT_CHARS, CancelOutcome, Cursor, DecideOutcome, Idempotency, IdempotencyKey, NewRun,

@@ -475,3 +475,42 @@ fn a_preview_is_cut_between_characters() {
     assert_eq!(preview(&"ü".repeat(300)), "ü".repeat(200));
     assert_eq!(preview("short"), "short");
 }
+
+fn fell_back(candidate: &str, usage: Usage) -> RunEvent {
+    RunEvent::CandidateFellBack {
+        step: "s".to_owned(),
+        candidate: candidate.to_owned(),
+        model: "small".to_owned(),
+        code: "overloaded".to_owned(),
+        message: "busy".to_owned(),
+        usage,
+        duration_ms: 7,
+    }
+}
+
+#[test]
+fn a_candidate_shows_both_models_and_is_charged_for_both_turns() {
+    let begun = vec![step(), asked("a", Billing::Metered)];
+    let run = |more: Vec<RunEvent>| folded([begun.clone(), more].concat());
+    let fell = || fell_back("a", paid(0.25));
+    let whole = run(vec![fell(), done("a", "x", paid(0.5)), settled(RunState::Done, None)]).unwrap();
+    let candidate = &whole.steps[0].candidates[0];
+    assert_eq!((candidate.model.as_deref(), candidate.state), (Some("small"), RunState::Done));
+    let first = candidate.fell_back.as_ref().unwrap();
+    assert_eq!(
+        (first.model.as_deref(), first.error.code.as_str(), first.duration_ms),
+        (None, "overloaded", 7)
+    );
+    assert_eq!(charge(&whole), Usd::from_dollars(0.75));
+    assert_eq!(whole.usage.usd, Some(Usd::from_dollars(0.75)));
+    let unknown = run(vec![fell_back("a", Usage::default()), done("a", "x", paid(0.5))]).unwrap();
+    assert_eq!(charge(&unknown), DOLLAR, "what the first turn cost is not known");
+    assert!(matches!(run(vec![fell(), fell()]), Err(FoldError::Duplicate { what: "fallback", .. })));
+    assert!(matches!(run(vec![failed("a", "auth"), fell()]), Err(FoldError::Unknown { .. })));
+}
+
+#[test]
+fn a_candidate_that_was_stopped_since_others_sufficed_is_cancelled_and_no_error() {
+    let run = folded(vec![step(), asked("a", Billing::Free), failed("a", "superseded")]).unwrap();
+    assert_eq!(run.steps[0].candidates[0].state, RunState::Cancelled);
+}
