@@ -84,39 +84,51 @@ impl Pipe {
         Ok(())
     }
 
-    /// Ends the server and says how it ended.
-    pub(crate) async fn ended(&mut self) -> ClientError {
-        match self.end().await {
-            Some(exit) => ClientError::Ended {
-                success: exit.status.success(),
-                status: exit.status.to_string(),
-                stderr: StderrTail(exit.stderr),
-            },
-            None => ClientError::Ended {
-                success: true,
-                status: "its output closed".to_owned(),
-                stderr: StderrTail::default(),
-            },
+    /// Ends the server and says how it ended, or that it did not by itself.
+    async fn ended(&mut self) -> ClientError {
+        let left = self.left().await;
+        let by_itself = left.is_some();
+        let exit = match left {
+            Some(exit) => Some(exit),
+            None => self.killed().await,
+        };
+        let (status, stderr) = exit.map(|exit| (exit.status, exit.stderr)).unzip();
+        let stderr = StderrTail(stderr.unwrap_or_default());
+        match status {
+            Some(status) if by_itself => {
+                ClientError::Ended { success: status.success(), status: status.to_string(), stderr }
+            }
+            _ => {
+                let status = "its output closed, and was killed".to_owned();
+                ClientError::Ended { success: true, status, stderr }
+            }
         }
     }
 
-    /// Closes the server's input, lets it end, and kills what does not. `None` where the system does
-    /// not report its end.
+    /// Ends the server. `None` where the system does not report its end.
     pub(crate) async fn end(&mut self) -> Option<Exit> {
-        self.child.close_input();
-        if let Ok(exit) = timeout(LEAVE, self.child.finish()).await {
-            return exit.ok();
+        match self.left().await {
+            Some(exit) => Some(exit),
+            None => self.killed().await,
         }
+    }
+
+    /// Closes the server's input and lets it end. `None` where it stays.
+    async fn left(&mut self) -> Option<Exit> {
+        self.child.close_input();
+        timeout(LEAVE, self.child.finish()).await.ok()?.ok()
+    }
+
+    async fn killed(&mut self) -> Option<Exit> {
         self.child.kill_tree().await;
         timeout(LEAVE, self.child.finish()).await.ok()?.ok()
     }
 
     /// The same, for whoever asks what is left.
     pub(crate) async fn close(&mut self) -> KillReport {
-        self.child.close_input();
-        match timeout(LEAVE, self.child.finish()).await {
-            Ok(Ok(exit)) => exit.left_behind,
-            _ => self.child.kill_tree().await,
+        match self.left().await {
+            Some(exit) => exit.left_behind,
+            None => self.child.kill_tree().await,
         }
     }
 }

@@ -61,6 +61,20 @@ fn a_server_that_ends_amid_a_call_is_not_started_again() {
 }
 
 #[test]
+fn a_server_that_closes_its_output_and_stays_did_not_end_by_itself() {
+    let peer = Peer::new(&[STATELESS, "hear; echo 'still here' >&2; exec >&-; exec sleep 600"]);
+    block_on(async {
+        let mut client = peer.start();
+        client.open().await.unwrap();
+        let error = call(&mut client).await.1.unwrap_err();
+        assert!(matches!(error, ClientError::Ended { success: true, .. }), "{error}");
+        let expected = "the server ended before it answered, with its output closed, and was killed; its standard error ends: `still here`";
+        assert_eq!(error.to_string(), expected);
+        assert_eq!(client.close().await.left, 0);
+    });
+}
+
+#[test]
 fn nonsense_on_the_output_is_quoted_with_what_the_error_stream_says() {
     let peer = Peer::new(&["echo 'why' >&2; echo 'Server ready on stdio'; hear; hear"]);
     let error = block_on(opened(&peer)).to_string();
@@ -69,9 +83,11 @@ fn nonsense_on_the_output_is_quoted_with_what_the_error_stream_says() {
     assert!(error.ends_with("; its standard error ends: `why`"), "{error}");
 }
 
+const SILENT: &str = "echo 'starting' >&2; : > begun; cat > heard";
+
 #[test]
-fn a_server_that_never_answers_is_asked_both_ways_and_given_up_at_the_deadline() {
-    let peer = Peer::new(&["echo 'starting' >&2; : > begun; cat > heard"]);
+fn a_server_that_never_answers_is_given_up_at_the_deadline() {
+    let peer = Peer::new(&[SILENT]);
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
@@ -83,6 +99,19 @@ fn a_server_that_never_answers_is_asked_both_ways_and_given_up_at_the_deadline()
             "the server did not finish its handshake within 60 s; its standard error ends: `starting`";
         assert_eq!(error, expected);
         assert!(before.elapsed() >= Duration::from_secs(60));
+        client.close().await;
+    });
+}
+
+#[test]
+fn a_server_that_never_answers_is_asked_both_ways() {
+    let peer = Peer::new(&[SILENT]);
+    let (probe, handshake) = (Duration::from_millis(10), Duration::from_secs(1));
+    block_on(async {
+        let options = ClientOptions { probe, handshake, ..ClientOptions::new("test", "0") };
+        let mut client = Client::start(peer.spawn(), options).unwrap();
+        let error = client.open().await.unwrap_err();
+        assert!(matches!(error, ClientError::Late { .. }), "{error}");
         client.close().await;
     });
     assert_eq!(peer.methods(), ["server/discover", "initialize"]);
