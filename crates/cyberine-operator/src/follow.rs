@@ -274,12 +274,24 @@ mod tests {
             TickKind::Text,
             TickKind::Tool,
             TickKind::Usage,
+            TickKind::Waiting,
             TickKind::Done,
             TickKind::Settled,
         ];
         assert_eq!(texts(story.events(&[started(1, "a"), started(2, "b")])), ["a started", "b started"]);
         let ticks = all.map(|kind| tick("a", kind));
-        assert_eq!(texts(story.ticks(&ticks)), ["a text: 7 bytes", "a tool: n", "a usage: 0 tokens"]);
+        assert_eq!(texts(story.ticks(&ticks)), ["a text: 7 bytes", "a tool: n", "a usage: 0 tokens", "a n"]);
+        let fell = RunEvent::CandidateFellBack {
+            step: "s".into(),
+            candidate: "b".into(),
+            model: "small".into(),
+            code: "overloaded".into(),
+            message: "busy".into(),
+            usage: Usage::default(),
+            duration_ms: 1,
+        };
+        let told = texts(story.events(&[event(3, fell)]));
+        assert_eq!(told, ["b goes on with the model small, after: overloaded"]);
         assert_eq!(texts(story.events(&[failed(3, "a")])), ["a error: auth: no key"]);
         assert_eq!(texts(story.ticks(&ticks)), Vec::<String>::new());
         let settled = RunEvent::Settled {
