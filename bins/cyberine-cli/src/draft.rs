@@ -132,7 +132,7 @@ impl Draft {
             "\n# [orchestrate]\n# judges = [\"consensus\", \"llm-judge\"]\n\
              # approval = \"required\"   # wait for `cyberine approve` before answers are judged\n\
              \n# [budget]\n# daily_usd = 5.00   # the most that is held and spent in one UTC day\n\
-             # run_usd = 1.00     # what each run holds until its cost is known\n\
+             # run_usd = 1.00     # the most that one run may hold and spend\n\
              \n# [run]\n# on_host_exit = \"continue\"   # or \"cancel\"\n",
         );
     }

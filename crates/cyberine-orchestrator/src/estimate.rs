@@ -119,12 +119,15 @@ impl Estimate {
         let rate = |planned: &Planned| Rate::of(&planned.provider, plan.limits);
         for planned in &plan.candidates {
             let persona = planned.persona.as_ref().map_or(0, |persona| persona.len() as u64);
-            let turns = 1 + u64::from(planned.fallback_model.is_some());
             let known = entry(&mut all, planned);
-            known.candidate_turns += turns;
             let bytes = prompt.saturating_add(persona);
-            known.at_most = plus(known.at_most, rate(planned).at_most(bytes), turns);
+            known.candidate_turns += 1;
+            known.at_most = plus(known.at_most, rate(planned).at_most(bytes), 1);
             known.likely = plus(known.likely, rate(planned).likely(bytes), 1);
+            if let Some(fallback) = planned.fallback() {
+                known.candidate_turns += 1;
+                known.at_most = plus(known.at_most, Rate::of(&fallback, plan.limits).at_most(bytes), 1);
+            }
         }
         let shown: u64 = plan.candidates.iter().map(|planned| rate(planned).shown()).sum();
         let most = prompt.saturating_add(shown).saturating_add(JUDGE_FRAME);

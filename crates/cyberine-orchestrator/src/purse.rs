@@ -51,10 +51,13 @@ impl fmt::Display for Refused {
             None => out.write_str("budget: nobody knows what the next request costs")?,
         }
         write!(out, ", and {} of the {} that this run holds", self.left, self.limit)?;
-        if let Some(provider) = &self.provider {
-            write!(out, " at `{provider}`")?;
+        match &self.provider {
+            Some(provider) => {
+                write!(out, " at `{provider}` are left; raise its cap in `[budget.providers]`")?
+            }
+            None => out.write_str(" are left; raise `[budget] run_usd`")?,
         }
-        out.write_str(" are left")
+        if self.at_most.is_some() { out.write_str(", or lower the provider's `max_tokens`") } else { Ok(()) }
     }
 }
 
@@ -248,7 +251,10 @@ mod tests {
         let mut purse = purse(1.0, Some(0.15));
         purse.take_candidate("1", "a").unwrap();
         let refused = purse.take_candidate("2", "a").unwrap_err().to_string();
-        assert!(refused.ends_with("$0.05 of the $0.15 that this run holds at `a` are left"), "{refused}");
+        assert!(
+            refused.contains("$0.05 of the $0.15 that this run holds at `a` are left; raise its cap"),
+            "{refused}"
+        );
         purse.take_candidate("2", "b").unwrap();
     }
 

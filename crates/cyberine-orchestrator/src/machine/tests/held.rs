@@ -61,7 +61,7 @@ fn a_candidate_that_cannot_be_paid_for_is_not_asked_and_fails_with_budget() {
         _ => None,
     });
     let want = "budget: the next request can cost $0.10, and $0.05 of the $0.15 that this run holds are left";
-    assert_eq!(said, Some(want));
+    assert!(said.unwrap().starts_with(want), "{said:?}");
 }
 
 #[test]
