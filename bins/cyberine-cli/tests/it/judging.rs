@@ -129,3 +129,33 @@ fn a_program_that_tries_an_answer_dies_with_its_run() {
     assert_eq!(ended["state"], "cancelled");
     wait_until("nothing is left", || marked().is_empty());
 }
+
+#[test]
+fn critics_rule_an_answer_out_and_a_model_finds_two_the_same_over_a_real_wire() {
+    let script = "[[rule]]\nwhen = { model = \"critic\", judging = true }\njudge = \"fair\"\nmarker = \"to the north\"\n";
+    let server = ScriptedServer::start(Script::parse(script).unwrap()).unwrap();
+    let says = |name: &str, text: &str| shell(name, &format!("cat > /dev/null; echo '{text}'"));
+    let judging = |more: &str| {
+        let first = "[orchestrate]\ncandidates = [\"a\", \"b\", \"c\"]\njudge_providers = [\"critic\"]\n";
+        let answers = [says("a", "go to the north"), says("b", "go south"), says("c", "to the north it is")];
+        Place::with(&[&answers.concat(), &provider(&server, "critic"), first, more].concat())
+    };
+    let ended = judging("equivalence = true\n").run(&["orchestrate", "whither?", "--json"]).json();
+    let verdict = &ended["steps"][0]["verdict"];
+    assert_eq!(
+        (&verdict["kind"], &verdict["outcome"]),
+        (&json!("consensus"), &json!("majority")),
+        "{verdict}"
+    );
+    assert_eq!(verdict["winner"], "a", "the shorter of the two: {verdict}");
+
+    let place = judging("judges = [\"adversarial\"]\nrubric_text = \"Only the direction counts.\"\n");
+    let ended = place.run(&["orchestrate", "whither?", "--json"]).json();
+    let verdict = &ended["steps"][0]["verdict"];
+    // Two survive, and the judge prefers neither.
+    assert_eq!((&verdict["kind"], &verdict["outcome"]), (&json!("adversarial"), &json!("tie")), "{verdict}");
+    let attack = &verdict["attacks"][0];
+    assert_eq!((&attack["candidate"], &attack["confirmed"]), (&json!("b"), &json!(true)), "{verdict}");
+    let shown = place.run(&["inspect", ended["runId"].as_str().unwrap()]);
+    assert!(shown.out.contains("critic against b (fatal, confirmed): scripted reply"), "{shown:?}");
+}
