@@ -55,7 +55,7 @@ pub(crate) fn schema() -> Value {
                     "properties": {
                         "severity": { "type": "string", "enum": ["fatal", "major", "minor"] },
                         "claim": { "type": "string", "maxLength": REASON_CHARS },
-                        "quote": { "type": ["string", "null"] },
+                        "quote": { "type": ["string", "null"], "maxLength": REASON_CHARS },
                     },
                     "required": ["severity", "claim", "quote"],
                     "additionalProperties": false,

@@ -158,7 +158,8 @@ impl Question {
                 (json!({ "same": { "type": "boolean" }, "reason": reason }), json!(["same", "reason"]))
             }
             Form::Confirm { .. } => {
-                let named = json!({ "type": "array", "items": { "type": "string", "enum": labels } });
+                let most = labels.len();
+                let named = json!({ "type": "array", "maxItems": most, "items": { "type": "string", "enum": labels } });
                 (json!({ "true_of": named, "reason": reason }), json!(["true_of", "reason"]))
             }
         };
