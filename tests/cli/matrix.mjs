@@ -26,7 +26,7 @@ const CASES = {
   overloaded: ['overloaded', 'overloaded', 'overloaded', 'overloaded', 'timeout-idle', 'timeout-idle'],
   cut: ['unreachable', 'cut', 'cut', 'cut', 'timeout-idle', 'timeout-idle'],
   refusal: ['refused', 'empty', 'empty', 'refused', 'empty', 'empty'],
-  filter: ['refused', 'refused', 'empty', 'refused', 'refused', 'refused'],
+  filter: ['refused', 'refused', 'empty', 'cut', 'refused', 'refused'],
   length: ['truncated', 'truncated', 'done', 'done', 'done', 'truncated'],
 };
 

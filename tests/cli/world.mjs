@@ -78,6 +78,9 @@ export class House {
       !keyVariable && key ? 'api_key_env = "SCRIPTED_KEY"' : '',
       more,
       rest,
+      // Should this be ended in the middle, what it started ends too.
+      '[run]',
+      'on_host_exit = "cancel"',
     ];
     writeFileSync(join(this.home, 'config.toml'), lines.join('\n'), { mode: 0o600 });
   }
