@@ -2,6 +2,7 @@
 
 use std::process::{Child, Stdio};
 
+use cyberine_scripted_llm::{Script, ScriptedServer};
 use cyberine_testkit::gated;
 use serde_json::{Value, json};
 
@@ -157,4 +158,44 @@ fn of_16_dispatches_at_once_the_caps_let_four_start_at_most_and_nothing_stays_he
 fn kill(one: &Child) {
     let pid = rustix::process::Pid::from_raw(i32::try_from(one.id()).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+}
+
+#[test]
+fn a_run_is_charged_by_the_homes_table_as_it_was_at_dispatch_and_stops_itself_before_a_judge_it_cannot_pay() {
+    let text = |word: &str| (1..=60).map(|at| format!("{word}{at}")).collect::<Vec<_>>().join(" ");
+    let rule =
+        |model: &str| format!("[[rule]]\nwhen = {{ model = \"m-{model}\" }}\ntext = \"{}\"\n", text(model));
+    let server = ScriptedServer::start(Script::parse(&[rule("a"), rule("b")].concat()).unwrap()).unwrap();
+    let provider = |name: &str| {
+        let url = server.base_url();
+        format!(
+            "[providers.{name}]\nkind = \"openai\"\nbase_url = \"{url}/v1\"\nmodel = \"m-{name}\"\nbilling = \"metered\"\nmax_tokens = 100\n"
+        )
+    };
+    // A tenth of a cent a token of at most 100, which is what an answer can cost; both are asked at once.
+    let place = Place::with(&[&provider("a"), &provider("b"), "[budget]\nrun_usd = 0.21\n"].concat());
+    let prices = |output: u32| {
+        format!(
+            "[[model]]\nnames = [\"m-*\"]\ndate = \"2026-11-30\"\ninput_usd_per_mtok = 0\noutput_usd_per_mtok = {output}\n"
+        )
+    };
+    write_private(&place.home().join("prices.toml"), &prices(1_000));
+    let forecast = place.run(&["orchestrate", "--dry-run", "--json", "x"]).json();
+    assert_eq!((&forecast["atMostUsd"], &forecast["holdsUsd"]), (&json!(1.4), &json!(0.21)));
+    let ended = place.run(&["orchestrate", "--json", "x"]).json();
+    let candidates = ended["steps"][0]["candidates"].as_array().unwrap();
+    for one in candidates {
+        assert_eq!((&one["state"], &one["usd"]), (&json!("done"), &json!(0.06)), "{ended}");
+    }
+    // Nine cents are left, and a judge may cost ten.
+    let verdict = &ended["steps"][0]["verdict"];
+    assert_eq!((&verdict["outcome"], server.state().seen), (&json!("unjudged"), 2), "{ended}");
+    let rationale = verdict["rationale"].as_str().unwrap();
+    assert!(rationale.contains("$0.09 of the $0.21 that this run holds are left"), "{rationale}");
+    let account = place.run(&["spend", "--json"]).json();
+    assert_eq!(
+        (&account["days"][0]["spentUsd"], &account["days"][0]["heldUsd"]),
+        (&json!(0.12), &json!(0.0))
+    );
+    assert_eq!(line(&account, "providers", "provider", "a")["unknownCost"], 0);
 }
