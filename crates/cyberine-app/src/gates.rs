@@ -24,12 +24,15 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How long it takes until the lock is tried again.
 const PAUSE: Duration = Duration::from_millis(2);
 
+/// An account by its name, and how many turns may run at once.
+type Account = (String, Option<NonZeroUsize>);
+
 /// The gates of all accounts of a home.
 pub(crate) struct Gates {
     /// None where the home has no place for them: turns of this process share theirs all the same.
     directory: Option<PrivateDir>,
     clock: Arc<dyn Clock>,
-    open: Mutex<BTreeMap<(String, Option<NonZeroUsize>), Arc<dyn AccountGate>>>,
+    open: Mutex<BTreeMap<Account, Arc<dyn AccountGate>>>,
 }
 
 impl Gates {

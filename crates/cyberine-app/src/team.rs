@@ -25,8 +25,8 @@ pub(crate) fn child_environment(environment: &Environment) -> ChildEnvironment {
 pub(crate) fn check(plan: &Plan, environment: &Environment) -> Result<(), BuildError> {
     let base = child_environment(environment);
     let all = plan.candidates.iter().chain(&plan.judge_providers);
-    let built = all.map(|planned| build(planned.provider_name(), &planned.provider, environment, &base));
-    built.map(|built| built.map(drop)).collect()
+    let mut built = all.map(|planned| build(planned.provider_name(), &planned.provider, environment, &base));
+    built.try_for_each(|built| built.map(drop))
 }
 
 /// What keeps the providers of `plan` from answering in `project`, one line each: all of it, not

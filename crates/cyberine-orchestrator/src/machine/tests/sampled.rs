@@ -225,7 +225,7 @@ fn play(course: &Course) -> (Vec<RunEvent>, Vec<Action>) {
         let pick = course.picks[round % course.picks.len()];
         let at = open.remove(pick % open.len());
         let end = match course.turns[at][taken[at]] {
-            _ if stopped && pick % 2 == 0 => failed(at, "cancelled"),
+            _ if stopped && pick.is_multiple_of(2) => failed(at, "cancelled"),
             0 => failed(at, "overloaded"),
             1 => failed(at, "auth"),
             _ => answered(at, "x"),
