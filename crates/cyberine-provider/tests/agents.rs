@@ -1,7 +1,8 @@
-//! Claude Code and Codex as scripts play them: the contract suite and what a stream in a file cannot
+//! Claude Code, Codex, agents of the Agent Client Protocol and aider as scripts play them: the contract suite and what a stream in a file cannot
 //! show. This binary is its own scripted program, so that no other has to be built beside it; the
 //! real programs are driven elsewhere.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop where it stands")]
+#![expect(clippy::print_stdout, reason = "it says what a test harness says")]
 
 #[path = "it/support.rs"]
 #[expect(dead_code, reason = "the other tests of this crate need more of it")]
@@ -24,6 +25,9 @@ use crate::support::{KEY, Taken, block_on, provider, take, take_with, turn};
 const CASES: &[(&str, fn())] = &[
     ("claude_keeps_the_contract", claude_keeps_the_contract),
     ("codex_keeps_the_contract", codex_keeps_the_contract),
+    ("an_agent_keeps_the_contract", an_agent_keeps_the_contract),
+    ("one_shots_keep_the_contract", one_shots_keep_the_contract),
+    ("aider_keeps_the_contract", aider_keeps_the_contract),
     ("a_question_of_the_program_is_answered", a_question_of_the_program_is_answered),
     ("a_turn_that_is_stopped_says_what_it_used", a_turn_that_is_stopped_says_what_it_used),
     ("what_left_the_session_is_found", what_left_the_session_is_found),
@@ -33,12 +37,17 @@ const CASES: &[(&str, fn())] = &[
 ];
 
 /// The first arguments under which this is the program.
-const PROGRAM: &[&str] = &["-p", "exec", "escape"];
+const PROGRAM: &[&str] = &["-p", "exec", "escape", "acp", "gemini", "opencode"];
+/// The one under which it is aider, whose name is not among its arguments.
+const AIDER: &str = "--chat-mode=ask";
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     if args.first().is_some_and(|first| PROGRAM.iter().any(|program| first == program)) {
         return cyberine_scripted_llm::run(args);
+    }
+    if args.first().is_some_and(|first| first == AIDER) {
+        return cyberine_scripted_llm::run([OsString::from("aider")].into_iter().chain(args));
     }
     if args.iter().any(|arg| arg == "--list") {
         CASES.iter().for_each(|(name, _)| println!("{name}: test"));
@@ -130,6 +139,78 @@ fn codex_keeps_the_contract() {
     keeps_the_contract("codex-cli", |scenario| {
         !matches!(scenario, Scenario::Calls | Scenario::Talks | Scenario::Limited)
     });
+}
+
+/// An agent, one shot or not, or aider; none has tools of ours or an answer of a form.
+struct Played<'a> {
+    home: &'a Path,
+    form: &'static str,
+}
+
+impl Played<'_> {
+    fn shows(&self, scenario: Scenario) -> bool {
+        match (self.form, scenario) {
+            (_, Scenario::Calls | Scenario::Structured) => false,
+            // Its text shows no end, and no bill.
+            ("aider", Scenario::Cut | Scenario::Unpaid) => false,
+            _ => true,
+        }
+    }
+
+    fn rules(&self) -> String {
+        let rules = Scripted { home: self.home, kind: self.form }.rules();
+        // Some print whole parts only: what they say for long must come in many.
+        let talks = "pad_bytes = 100000, delay_ms = 5";
+        rules
+            .replace(talks, "fault = { drip = { every_ms = 5 } }")
+            .replace("{ code = 429 }", "{ code = 429, retry_after = \"3\" }")
+    }
+}
+
+impl Fixture for Played<'_> {
+    fn provider(&mut self, scenario: Scenario) -> Option<Arc<dyn Provider>> {
+        let script = self.home.join("script.toml");
+        std::fs::write(&script, self.rules()).unwrap();
+        let program = match scenario {
+            Scenario::Absent => "no-such-program-anywhere".into(),
+            _ => std::env::current_exe().unwrap(),
+        };
+        let flags = [format!("--script={}", script.display()), format!("--role={scenario:?}")];
+        let config = match self.form {
+            "aider" => json!({ "kind": "aider", "program": program, "args": flags }),
+            form => json!({ "kind": "acp", "form": form, "command": [program, form, flags[0], flags[1]] }),
+        };
+        self.shows(scenario).then(|| provider(config))
+    }
+
+    fn turn(&self, _: Scenario) -> Turn {
+        turn("question")
+    }
+
+    fn answer(&self) -> Option<String> {
+        Some("Hello — café".to_owned())
+    }
+}
+
+fn plays(form: &'static str) {
+    let home = tempfile::tempdir().unwrap();
+    let mut played = Played { home: home.path(), form };
+    let expected: Vec<Scenario> = Scenario::ALL.into_iter().filter(|s| played.shows(*s)).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    assert_eq!(runtime.block_on(check(&mut played)), expected, "{form}");
+}
+
+fn an_agent_keeps_the_contract() {
+    plays("acp");
+}
+
+fn one_shots_keep_the_contract() {
+    plays("gemini");
+    plays("opencode");
+}
+
+fn aider_keeps_the_contract() {
+    plays("aider");
 }
 
 /// Takes a turn by `rules`, and cancels it once it has said something where `cancelled`.

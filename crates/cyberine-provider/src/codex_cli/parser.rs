@@ -109,7 +109,10 @@ impl ExecParser {
     /// It goes on trying after this, or says why it does not and then ends the turn.
     fn complain(&mut self, message: &str, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
         let (again, why) = match message.strip_prefix(RECONNECTING) {
-            Some(attempt) => (true, attempt.split_once('(').map_or(attempt, |(_, why)| why)),
+            Some(attempt) => {
+                let why = attempt.split_once('(').map_or(attempt, |(_, why)| why.trim_end_matches(')'));
+                (true, why)
+            }
             None => (false, message),
         };
         if again {

@@ -42,6 +42,10 @@ pub(crate) fn converse(request: &Request) -> Result<ExitCode, ProgramError> {
 const RESULT: &[u8] = br#""type":"result""#;
 
 /// Reads the input to its end. What stops the turn is done here, whatever the turn waits for.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the other thread may be asleep for good, and nothing of it is kept"
+)]
 fn listen(input: impl BufRead, mut out: impl Write, heard: &SyncSender<Heard>) {
     for line in input.lines().map_while(Result::ok) {
         let Ok(line) = serde_json::from_str::<Value>(&line) else { continue };
