@@ -8,7 +8,7 @@ mod permission;
 mod said;
 mod words;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use cyberine_types::Billing;
@@ -36,19 +36,29 @@ const FIXED_ENV: &[(&str, &str)] = &[
     ("OPENCODE_PERMISSION", permission::OPENCODE),
 ];
 
-/// Arguments that choose another form than the one we add.
-const OTHER_FORMS: &[&str] = &["acp", "run", "--acp", "--experimental-acp"];
+/// Arguments that make an agent speak the protocol.
+const PROTOCOL_ARGS: &[&str] = &["acp", "--acp", "--experimental-acp"];
 
 impl AcpConfig {
+    /// As configured, else as the command has it: Gemini CLI and opencode that are not told to speak the
+    /// protocol answer one shot.
     fn form(&self) -> AcpForm {
-        self.form.unwrap_or_default()
+        self.form.unwrap_or_else(|| {
+            let (program, args) = split(&self.command);
+            let protocol = args.iter().any(|arg| PROTOCOL_ARGS.contains(&arg.as_str()));
+            match program.file_stem().and_then(OsStr::to_str).filter(|_| !protocol) {
+                Some("gemini") => AcpForm::Gemini,
+                Some("opencode") => AcpForm::Opencode,
+                _ => AcpForm::Acp,
+            }
+        })
     }
 
     /// The arguments that the configuration gives, without those that choose a form where it is ours
     /// to choose.
     fn given_args(&self) -> impl Iterator<Item = &String> {
         let ours = self.form() != AcpForm::Acp;
-        split(&self.command).1.iter().filter(move |arg| !(ours && OTHER_FORMS.contains(&arg.as_str())))
+        split(&self.command).1.iter().filter(move |arg| !(ours && PROTOCOL_ARGS.contains(&arg.as_str())))
     }
 }
 
@@ -87,14 +97,18 @@ impl Program for AcpConfig {
     fn args(&self, _turn: &Turn, _scratch: &Path) -> Vec<OsString> {
         let ours: &[&str] = match self.form() {
             AcpForm::Acp => &[],
-            AcpForm::Gemini => &["--output-format=stream-json", "--skip-trust", "--approval-mode=default"],
+            AcpForm::Gemini => &["--output-format=stream-json", "--skip-trust"],
             AcpForm::Opencode => &["run", "--format=json"],
         };
         // `--flag=value`, so that a value cannot become a flag.
         let model = self.model.iter().filter(|_| self.form() != AcpForm::Acp);
         let model = model.map(|model| format!("--model={model}").into());
         let given = self.given_args().map(OsString::from);
-        given.chain(ours.iter().map(OsString::from)).chain(model).collect()
+        // It takes one word about what it may do, and the user's settings are not it.
+        let chosen =
+            self.given_args().any(|arg| arg.starts_with("--approval-mode") || arg == "--yolo" || arg == "-y");
+        let careful = (self.form() == AcpForm::Gemini && !chosen).then(|| "--approval-mode=default".into());
+        given.chain(ours.iter().map(OsString::from)).chain(careful).chain(model).collect()
     }
 
     fn input(&self, turn: &Turn) -> Input {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::LABEL;
+use crate::program::agent::Agent;
 use crate::program::{self, ProgramError, Request, Streams};
 use crate::script::{Script, ScriptError};
 use crate::server::{ScriptedServer, StartError};
@@ -19,6 +20,8 @@ Usage:
   cyberine-scripted-llm answer [--script FILE] [--role NAME] [--control URL]
   cyberine-scripted-llm claude [--script FILE] [--role NAME] [--control URL] [flags of `claude -p`]
   cyberine-scripted-llm exec   [--script FILE] [--role NAME] [--control URL] [flags of `codex exec`]
+  cyberine-scripted-llm acp | gemini | opencode | aider
+                               [--script FILE] [--role NAME] [--control URL] [flags of theirs]
 
 serve   listens on 127.0.0.1 and prints its address as the first line of standard output.
         With --until-eof it ends when standard input does, so that it cannot outlive its parent.
@@ -27,6 +30,8 @@ claude  does the same, and prints the lines of `claude -p --output-format stream
         It is also what runs when the first argument is a flag. With `--input-format stream-json` it
         holds the dialogue of the real program: handshake, permissions, interrupt.
 exec    does the same, and prints the lines of `codex exec --json`.
+acp     holds the dialogue of an agent of the Agent Client Protocol, and asks before it uses a tool.
+gemini, opencode and aider print what those programs print for one prompt; aider's is in a file.
 
 Without --script the built-in demo answers. --control names a server that releases holds.
 ";
@@ -42,6 +47,7 @@ enum Command {
     Say(String),
     Serve { script: Option<PathBuf>, port: u16, until_eof: bool },
     Answer(Request),
+    Agent(Request, Agent),
     Escape(String),
 }
 
@@ -103,6 +109,10 @@ fn code_of(failure: &Failure) -> u8 {
 fn perform(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Say(text) => write!(std::io::stdout(), "{text}")?,
+        Command::Agent(request, agent) => {
+            say_label();
+            return Ok(program::agent::run(&request, &agent)?);
+        }
         Command::Escape(depth) => program::sleep_outside(&depth, &mut std::io::stderr())?,
         Command::Serve { script, port, until_eof } => serve(script, port, until_eof)?,
         Command::Answer(mut request) => {
@@ -151,6 +161,7 @@ fn parse(args: &[String]) -> Result<Command, UsageError> {
         "answer" => parse_answer(rest),
         "claude" => parse_claude(rest),
         "exec" => parse_codex(rest),
+        "acp" | "gemini" | "opencode" | "aider" => parse_agent(first, rest),
         "escape" => Ok(Command::Escape(rest.first().cloned().unwrap_or_default())),
         flag if flag.starts_with('-') => parse_claude(args),
         other => Err(UsageError::Command(other.to_owned())),
@@ -228,6 +239,30 @@ fn parse_codex(args: &[String]) -> Result<Command, UsageError> {
     }
     request.claude = Some(Options { codex: true, ..Options::default() });
     Ok(Command::Answer(request))
+}
+
+/// The same of agents, whose further words and flags are skipped too.
+fn parse_agent(name: &str, args: &[String]) -> Result<Command, UsageError> {
+    let mut request = Request { script: None, role: name.to_owned(), control: None, claude: None };
+    let mut message = PathBuf::new();
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        if own_flag(&mut request, arg, &mut args)? {
+            continue;
+        }
+        match split(arg) {
+            ("--model" | "-m", value) => request.role = taken("--model", value, &mut args)?,
+            ("--message-file", value) => message = taken("--message-file", value, &mut args)?.into(),
+            _ => {}
+        }
+    }
+    let agent = match name {
+        "gemini" => Agent::Gemini,
+        "opencode" => Agent::Opencode,
+        "aider" => Agent::Aider(message),
+        _ => Agent::Acp,
+    };
+    Ok(Command::Agent(request, agent))
 }
 
 fn own_flag<'a>(

@@ -1,5 +1,6 @@
 //! The program: a prompt on standard input, the scripted answer on standard output.
 
+pub(crate) mod agent;
 mod dialogue;
 mod escape;
 mod hold;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cyberine_types::{Timestamp, Usage, Usd};
 use serde_json::Value;
 
-use super::said::Answer;
+use super::said::{Answer, Fruitless};
 use super::words;
 use crate::claude_cli::LineSplitter;
 use crate::cost::Counted;
@@ -15,10 +15,6 @@ use crate::fault::{self, Fault};
 use crate::port::{StopReason, ToolCall};
 use crate::quote::Quoter;
 use crate::wire::{End, Exit, Wire, WireEvent};
-
-/// How many steps in a row may come to nothing. Each is a paid request, and a stream that is cut is
-/// asked for again for ever.
-const FRUITLESS: usize = 3;
 
 /// Reads one session.
 pub(crate) struct OpencodeParser {
@@ -30,8 +26,7 @@ pub(crate) struct OpencodeParser {
     cost: f64,
     /// A step has begun.
     begun: bool,
-    /// Steps in a row that came to nothing.
-    fruitless: usize,
+    fruitless: Fruitless,
     /// Why the last step ended; empty while one goes on.
     reason: Option<String>,
     failure: Option<TurnError>,
@@ -48,7 +43,7 @@ impl OpencodeParser {
             tokens: Usage::default(),
             cost: 0.0,
             begun: false,
-            fruitless: 0,
+            fruitless: Fruitless::default(),
             reason: None,
             failure: None,
         }
@@ -88,7 +83,7 @@ impl OpencodeParser {
         if std::mem::replace(&mut self.begun, true)
             && !self.reason.take().is_some_and(|reason| is_end(&reason))
         {
-            self.count_fruitless()?;
+            self.fruitless.count()?;
             self.answer.retract(out);
         }
         Ok(())
@@ -102,21 +97,12 @@ impl OpencodeParser {
         let reported = (self.cost > 0.0).then(|| Usd::from_dollars(self.cost));
         out.push(WireEvent::Usage(Counted { tokens: self.tokens, reported, ..Counted::default() }));
         if is_end(&reason) {
-            self.fruitless = 0;
-        } else if self.fruitless + 1 >= FRUITLESS {
-            self.count_fruitless()?;
+            self.fruitless.got_on();
+        } else if self.fruitless.is_last() {
+            self.fruitless.count()?;
         }
         self.reason = Some(reason);
         Ok(())
-    }
-
-    fn count_fruitless(&mut self) -> Result<(), TurnError> {
-        self.fruitless += 1;
-        if self.fruitless < FRUITLESS {
-            return Ok(());
-        }
-        let detail = format!("{FRUITLESS} steps in a row came to nothing, and more would have been paid for");
-        Err(TurnError::Cut { detail })
     }
 
     fn complaint_of(&self, error: &Value) -> TurnError {

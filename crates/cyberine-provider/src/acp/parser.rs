@@ -6,7 +6,7 @@ use cyberine_types::{Usage, Usd};
 use serde_json::{Value, json};
 
 use super::message::{self, PROTOCOL};
-use super::said::Answer;
+use super::said::{Answer, Fruitless};
 use super::{permission, words};
 use crate::claude_cli::LineSplitter;
 use crate::cost::Counted;
@@ -46,8 +46,12 @@ pub(crate) struct AcpParser {
     opening: Opening,
     awaited: Awaited,
     session: String,
-    /// The agent is opencode, whose count of tokens is of its last step only.
-    counts_last_step: bool,
+    /// The agent is opencode: its count of tokens is of its last step only, and it asks again for ever
+    /// where a stream is cut, which only the ids of its messages tell.
+    is_opencode: bool,
+    /// The id of the message that is being said.
+    said_in: String,
+    fruitless: Fruitless,
     stopping: bool,
     answer: Answer,
     /// The tool calls, by id: the kind of those that are not told yet, as their input has not come.
@@ -67,7 +71,9 @@ impl AcpParser {
             opening,
             awaited: Awaited::Initialize,
             session: String::new(),
-            counts_last_step: false,
+            is_opencode: false,
+            said_in: String::new(),
+            fruitless: Fruitless::default(),
             stopping: false,
             answer: Answer::new(answer_bytes),
             calls: HashMap::new(),
@@ -131,7 +137,7 @@ impl AcpParser {
                         self.quoter.head(&version.to_string())
                     )));
                 }
-                self.counts_last_step = result["agentInfo"]["name"] == "OpenCode";
+                self.is_opencode = result["agentInfo"]["name"] == "OpenCode";
                 self.ask(Awaited::Session, message::new_session(1, &self.opening.cwd), out);
             }
             Awaited::Session => {
@@ -180,6 +186,7 @@ impl AcpParser {
         match update["sessionUpdate"].as_str() {
             // What it says before it is asked, such as a greeting, is no answer.
             Some("agent_message_chunk") if self.awaited == Awaited::Answer => {
+                self.begin_message(update["messageId"].as_str().unwrap_or_default())?;
                 let text = update["content"]["text"].as_str().unwrap_or_default();
                 self.answer.push(text, out)?;
             }
@@ -192,6 +199,21 @@ impl AcpParser {
             Some("usage_update") => self.cost = cost(&update["cost"]).or(self.cost),
             _ => {}
         }
+        Ok(())
+    }
+
+    /// A message begins where its id is another: after a tool call the next, else the last once more.
+    fn begin_message(&mut self, id: &str) -> Result<(), TurnError> {
+        if !self.is_opencode || id == self.said_in {
+            return Ok(());
+        }
+        if self.answer.has_turned_away() || self.said_in.is_empty() {
+            self.fruitless.got_on();
+        } else {
+            self.fruitless.count()?;
+            self.answer.turn_away();
+        }
+        id.clone_into(&mut self.said_in);
         Ok(())
     }
 
@@ -220,7 +242,7 @@ impl AcpParser {
     }
 
     fn count(&mut self, result: &Value, out: &mut Vec<WireEvent>) {
-        let whole = !self.counts_last_step || self.calls.is_empty() || self.cost.is_some();
+        let whole = !self.is_opencode || self.calls.is_empty() || self.cost.is_some();
         if let Some(tokens) = tokens(result).filter(|_| whole) {
             out.push(WireEvent::Usage(Counted { tokens, reported: self.cost, ..Counted::default() }));
         }

@@ -6,6 +6,34 @@ use crate::wire::WireEvent;
 /// The most copies of a text that are looked for.
 const COPIES: usize = 10;
 
+/// How many steps in a row may come to nothing. Each is a paid request, and opencode asks again for
+/// ever where a stream is cut.
+const FRUITLESS: usize = 3;
+
+/// Counts steps in a row that came to nothing.
+#[derive(Debug, Default)]
+pub(super) struct Fruitless(usize);
+
+impl Fruitless {
+    pub(super) fn count(&mut self) -> Result<(), TurnError> {
+        self.0 += 1;
+        if self.0 < FRUITLESS {
+            return Ok(());
+        }
+        let detail = format!("{FRUITLESS} steps in a row came to nothing, and more would have been paid for");
+        Err(TurnError::Cut { detail })
+    }
+
+    /// Whether the next is one too many.
+    pub(super) fn is_last(&self) -> bool {
+        self.0 + 1 >= FRUITLESS
+    }
+
+    pub(super) fn got_on(&mut self) {
+        self.0 = 0;
+    }
+}
+
 /// The answer of an agent that works in steps: what it says after a tool call takes the place of
 /// what it said before, as the agents' own printing forms have it.
 #[derive(Debug)]
@@ -23,6 +51,11 @@ impl Answer {
 
     pub(super) fn is_empty(&self) -> bool {
         self.text.is_empty()
+    }
+
+    /// The agent has turned to something else since it last spoke.
+    pub(super) fn has_turned_away(&self) -> bool {
+        self.anew
     }
 
     /// The agent turns to something else: what it says next is another answer.
@@ -57,7 +90,7 @@ impl Answer {
     pub(super) fn fold_copies(&mut self, out: &mut Vec<WireEvent>) {
         let length = self.text.len();
         let folded = (2..=COPIES).rev().find_map(|copies| {
-            let once = self.text.get(..length / copies).filter(|_| length % copies == 0)?;
+            let once = self.text.get(..length / copies).filter(|_| length.is_multiple_of(copies))?;
             (!once.is_empty() && once.repeat(copies) == self.text).then(|| once.to_owned())
         });
         if let Some(once) = folded {

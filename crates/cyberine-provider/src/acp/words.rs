@@ -53,12 +53,18 @@ pub(super) fn of(fault: Fault, quoter: &Quoter) -> TurnError {
     }
 }
 
-/// The failure that the tail of a standard error tells of; `None` where it tells of none.
+/// The failure that the tail of a standard error, already quoted, tells of last; `None` where it tells
+/// of none.
 pub(super) fn in_stderr(stderr: &str, quoter: &Quoter) -> Option<TurnError> {
-    match of(Fault { message: stderr.to_owned(), ..Fault::default() }, quoter) {
-        TurnError::Rejected { .. } | TurnError::Cut { .. } | TurnError::Empty => None,
-        told => Some(told),
-    }
+    let lines: Vec<&str> = stderr.split("\\n").collect();
+    (0..lines.len()).rev().find_map(|last| {
+        // What is asked for stands below what went wrong.
+        let message = lines[last.saturating_sub(1)..=last].join("; ");
+        match of(Fault { message, ..Fault::default() }, quoter) {
+            TurnError::Rejected { .. } | TurnError::Cut { .. } | TurnError::Empty => None,
+            told => Some(told),
+        }
+    })
 }
 
 fn by_words(words: &str, detail: String, retry_after: Option<Duration>) -> TurnError {
@@ -146,5 +152,11 @@ mod tests {
         );
         assert_eq!(code("Ripgrep is not available. Falling back to GrepTool."), None);
         assert_eq!(code(""), None);
+        let stderr = r"Ripgrep is not available.\nAttempt 1 failed: slow down\nSuggested retry after 3s.. Retrying after 5890ms...";
+        let told = in_stderr(stderr, &Quoter::default()).unwrap();
+        let wait = Some(Duration::from_secs(3));
+        let detail =
+            "Attempt 1 failed: slow down; Suggested retry after 3s.. Retrying after 5890ms...".to_owned();
+        assert_eq!(told, TurnError::RateLimited { detail, retry_after: wait });
     }
 }

@@ -90,7 +90,8 @@ pub struct CodexCliConfig {
 pub struct AcpConfig {
     /// The program and its arguments. No shell reads them.
     pub command: Vec<String>,
-    /// How it is driven; unset means by the protocol.
+    /// How it is driven; unset means by the protocol, but one shot where the program is `gemini` or
+    /// `opencode` and no argument makes it speak the protocol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<AcpForm>,
     /// Environment variables to hand on beside the usual ones.

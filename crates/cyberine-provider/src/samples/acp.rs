@@ -25,6 +25,7 @@ fn dialogues_are_held_however_they_arrive() {
             ("gemini_permission_denied", "ok", "I could not."),
             ("opencode_two_steps_with_cost", "ok", "Done."),
             ("opencode_two_steps_without_cost", "ok", "Done."),
+            ("opencode_cut_endless_loop", "cut", "half"),
             ("login_first", "auth", ""),
             ("gemini_http_status_as_code", "auth", ""),
             ("gemini_stream_terminated", "cut", "half"),

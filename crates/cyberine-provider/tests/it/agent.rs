@@ -119,18 +119,23 @@ fn what_is_one_shot_is_started_as_such_whatever_form_the_command_names() {
     let scratch = tempfile::tempdir().unwrap();
     let here = scratch.path().to_str().unwrap();
     let text = format!("#!/bin/sh\nfor arg; do echo \"$arg\"; done > {here}/args\ncat > {here}/prompt\n");
-    let program = script(scratch.path(), "one-shot", &text);
-    let started = |form: &str, args: &[&str]| {
+    let started = |form: &str, name: &str, args: &[&str]| {
+        let program = script(scratch.path(), name, &text);
         let command: Vec<&str> = [program.as_str()].into_iter().chain(args.iter().copied()).collect();
-        let config = json!({ "kind": "acp", "command": command, "form": form, "model": "-m" });
+        let mut config = json!({ "kind": "acp", "command": command, "model": "-m" });
+        if !form.is_empty() {
+            config["form"] = json!(form);
+        }
         let taken = block_on(async { take(&provider(config), turn("-x is a prompt")).await });
         assert_eq!(taken.code(), "empty", "{taken:?}");
         assert_eq!(read(scratch.path(), "prompt"), "-x is a prompt");
         read(scratch.path(), "args")
     };
     let gemini = "--debug\n--output-format=stream-json\n--skip-trust\n--approval-mode=default\n--model=-m\n";
-    assert_eq!(started("gemini", &["--acp", "--debug"]), gemini);
-    assert_eq!(started("opencode", &["acp"]), "run\n--format=json\n--model=-m\n");
+    assert_eq!(started("gemini", "first", &["--acp", "--debug"]), gemini);
+    assert_eq!(started("opencode", "second", &["acp"]), "run\n--format=json\n--model=-m\n");
+    assert_eq!(started("", "opencode", &[]), "run\n--format=json\n--model=-m\n");
+    assert_eq!(started("", "gemini", &["--debug"]), gemini);
 }
 
 #[test]

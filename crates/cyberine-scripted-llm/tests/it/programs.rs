@@ -288,3 +288,56 @@ fn what_is_wrong_is_said_with_a_code() {
     let port = taken.local_addr().unwrap().port().to_string();
     assert_eq!(ended(&["serve", "--port", &port]).0, Some(69));
 }
+
+#[test]
+fn it_passes_for_agents_one_prompt_each() {
+    let program = Program::rule("text='42 🦉'\nchunk=2");
+    for (agent, said, end) in [
+        ("gemini", r#""content":"42""#, r#""status":"success""#),
+        ("opencode", r#""text":"42 🦉""#, r#""reason":"stop""#),
+    ] {
+        let output = program.run(&[agent, "--model=m", "--some-flag"], b"hi");
+        let printed = text(&output.stdout);
+        assert!(printed.contains(said) && printed.contains(end), "{agent}: {printed}");
+        assert!(
+            printed.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()),
+            "{agent}: {printed}"
+        );
+        assert_eq!(output.status.code(), Some(0), "{agent}");
+    }
+    let message = program.home.path().join("message");
+    std::fs::write(&message, "hi").unwrap();
+    let output = program.run(&["aider", &format!("--message-file={}", message.display())], b"");
+    assert!(
+        text(&output.stdout).ends_with("\n\n42 🦉\n\nTokens: 1 sent, 2 received.\n"),
+        "{}",
+        text(&output.stdout)
+    );
+}
+
+#[test]
+fn it_holds_a_dialogue_of_the_agent_client_protocol() {
+    let program = Program::rule("text='Done'\ntools=[{name='rm', input={path='x'}}]");
+    let requests = concat!(
+        r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}"#,
+        "\n",
+        r#"{"jsonrpc":"2.0","id":1,"method":"session/new","params":{}}"#,
+        "\n",
+        r#"{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"prompt":[{"type":"text","text":"hi"}]}}"#,
+        "\n",
+        r#"{"jsonrpc":"2.0","id":"p0","result":{"outcome":{"outcome":"selected","optionId":"no"}}}"#,
+        "\n",
+        r#"{"jsonrpc":"2.0","id":3,"method":"nonsense"}"#,
+        "\n",
+    );
+    let output = program.run(&["acp"], requests.as_bytes());
+    let printed = text(&output.stdout);
+    let lines: Vec<Value> = printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[0]["result"]["protocolVersion"], 1);
+    assert_eq!(lines[1]["result"]["sessionId"], "scripted");
+    assert_eq!(lines[2]["method"], "session/request_permission");
+    assert_eq!(lines[3]["params"]["update"]["content"]["text"], "Done");
+    assert_eq!(lines[4]["result"]["stopReason"], "end_turn");
+    assert_eq!(lines[5]["error"]["code"], -32601);
+    assert_eq!((lines.len(), output.status.code()), (6, Some(0)));
+}
