@@ -7,16 +7,17 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use cyberine_orchestrator::{JudgeCommand, Trial, TrialError, TrialReport, Trials};
+use cyberine_orchestrator::{JudgeCommand, JudgeKind, Plan, Trial, TrialError, TrialReport, Trials};
 use cyberine_process::{ChildEnvironment, OutputError, Running, Spawn, spawn};
 use futures_util::future::BoxFuture;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
+use crate::discovery::executable;
 use crate::environment::Environment;
 use crate::problem::chain;
 use crate::team::child_environment;
@@ -39,6 +40,25 @@ impl CommandTrials {
     pub(crate) fn of(environment: &Environment) -> Self {
         Self { variables: environment.variables(), base: child_environment(environment) }
     }
+}
+
+/// What keeps the judge `command` of `plan` from trying answers in `project`, as far as it shows: a
+/// program with a slash in its name may lie in what is copied.
+pub(crate) fn faults(plan: &Plan, environment: &Environment, project: &Path) -> Vec<String> {
+    let used = plan.judges.contains(&JudgeKind::Command);
+    let Some(command) = plan.judge_command.as_ref().filter(|_| used) else { return Vec::new() };
+    let mut faults = Vec::new();
+    let program = command.command.first().map(Path::new).unwrap_or(Path::new(""));
+    let bare = program.components().count() == 1 && !program.is_absolute();
+    let path = environment.search_path();
+    let there = |directory: &PathBuf| directory.is_absolute() && executable(&directory.join(program));
+    if (bare && !path.iter().any(there)) || (program.is_absolute() && !executable(program)) {
+        faults.push(format!("program `{}` of the judge `command` is not there", program.display()));
+    }
+    if let Some(copy) = command.copy.as_ref().filter(|copy| !project.join(copy).is_dir()) {
+        faults.push(format!("`{}`, which the judge `command` copies, is no directory", copy.display()));
+    }
+    faults
 }
 
 impl Trials for CommandTrials {

@@ -23,6 +23,7 @@ use crate::reaper::MarkReaper;
 use crate::roster::{Roster, roster};
 use crate::rubric;
 use crate::team;
+use crate::trial;
 
 /// The store, the supervisor and the configuration of one project of one home. Cheap to make:
 /// no file is opened before the first use.
@@ -140,7 +141,9 @@ impl Workplace {
     /// Where the configuration is wrong, or there is no provider.
     pub async fn faults(&self) -> Result<Vec<Problem>, Problem> {
         let planning = self.planned(|_| {}).await?;
-        let faults = team::faults(&planning.plan, &self.environment, self.project.directory());
+        let project = self.project.directory();
+        let mut faults = team::faults(&planning.plan, &self.environment, project);
+        faults.extend(trial::faults(&planning.plan, &self.environment, project));
         Ok(faults.into_iter().map(|fault| Problem::new(Exit::Configuration, fault)).collect())
     }
 

@@ -1,4 +1,5 @@
 use super::*;
+use cyberine_orchestrator::{OrchestrateConfig, plan};
 use std::time::Instant;
 
 fn command(shell: &str, more: &str) -> JudgeCommand {
@@ -80,4 +81,30 @@ async fn what_cannot_be_held_is_an_error_and_so_is_what_is_cancelled() {
 async fn a_variable_that_is_named_is_handed_over_and_taken_out_of_the_output() {
     let report = held(command("echo \"<$MY_TOKEN>\"", r#","env":["MY_TOKEN"]"#), "x").await;
     assert_eq!(report.tail, "<[redacted]>");
+}
+
+#[test]
+fn a_program_and_a_directory_that_are_not_there_are_told_before_a_run() {
+    let project = tempfile::tempdir().unwrap();
+    let environment = Environment::of([("PATH", "/bin:/usr/bin")], "/");
+    let found = |command: &str, copy: &str| {
+        let set: JudgeCommand =
+            serde_json::from_str(&format!(r#"{{"command":["{command}"],"copy":"{copy}"}}"#)).unwrap();
+        let config = OrchestrateConfig {
+            judges: vec![JudgeKind::Command],
+            judge_command: Some(set),
+            ..OrchestrateConfig::default()
+        };
+        let plan = plan(&config, &std::collections::BTreeMap::new(), 1).unwrap();
+        faults(&plan, &environment, project.path())
+    };
+    assert_eq!(found("sh", "."), Vec::<String>::new());
+    assert_eq!(found("./check", "."), Vec::<String>::new());
+    assert_eq!(
+        found("no-such-program-here", "kit"),
+        [
+            "program `no-such-program-here` of the judge `command` is not there",
+            "`kit`, which the judge `command` copies, is no directory",
+        ]
+    );
 }
