@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cyberine_types::Secret;
+use cyberine_types::{Billing, Secret};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use serde_json::Value;
@@ -40,6 +40,11 @@ pub(crate) trait Dialect: Send + Sync + 'static {
     /// Where a service says which models it has.
     fn models_url(&self, base: &str) -> String {
         format!("{base}/models")
+    }
+
+    /// How `model` is paid for where its address does not tell; `None` where it does.
+    fn usual_billing(&self, _model: &str) -> Option<Billing> {
+        None
     }
 
     /// Headers of every request.

@@ -2,7 +2,7 @@
 
 mod parser;
 
-use cyberine_types::Secret;
+use cyberine_types::{Billing, Secret};
 use serde_json::{Value, json};
 
 pub(crate) use self::parser::OllamaParser;
@@ -27,6 +27,12 @@ impl Dialect for Ollama {
 
     fn models_url(&self, base: &str) -> String {
         format!("{base}/api/tags")
+    }
+
+    /// Ollama hands a model of its cloud on from this machine, and an account pays for it.
+    fn usual_billing(&self, model: &str) -> Option<Billing> {
+        let is_elsewhere = model.ends_with("-cloud") || model.ends_with(":cloud");
+        is_elsewhere.then_some(Billing::Subscription)
     }
 
     fn fixed_headers(&self) -> &'static [(&'static str, &'static str)] {

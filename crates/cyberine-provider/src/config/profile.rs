@@ -63,6 +63,7 @@ impl<'a> Profile<'a> {
             plain_http: config.allow_plain_http,
             key_env: config.api_key_env.as_deref().or(usual_key),
             configured_billing: config.billing,
+            usual_billing: dialect.usual_billing(&config.model),
             prices: config.prices,
             max_parallel: config.max_parallel,
             idle_seconds: config.idle_seconds,

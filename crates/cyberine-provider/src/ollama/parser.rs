@@ -73,8 +73,9 @@ impl OllamaParser {
         if line.trim_ascii().is_empty() || self.done.is_some() {
             return Ok(());
         }
-        let line = serde_json::from_slice(line).map_err(|_| TurnError::Protocol {
-            detail: format!("not a line of a chat: {}", self.quoter.head(&String::from_utf8_lossy(line))),
+        let line = String::from_utf8_lossy(line);
+        let line = serde_json::from_str(&line).map_err(|_| TurnError::Protocol {
+            detail: format!("not a line of a chat: {}", self.quoter.head(&line)),
         })?;
         self.take(line, out)
     }
@@ -152,7 +153,7 @@ impl Wire for OllamaParser {
     fn finish(&mut self, _end: End, out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError> {
         let line = std::mem::take(&mut self.line);
         // What the connection cut in half is no line; the missing end tells of it.
-        if serde_json::from_slice::<Line>(&line).is_ok() {
+        if serde_json::from_str::<Line>(&String::from_utf8_lossy(&line)).is_ok() {
             self.read(&line, out)?;
         }
         match self.done.as_deref() {

@@ -126,6 +126,16 @@ fn what_no_model_is_behind_is_scripted() {
 }
 
 #[test]
+fn a_model_that_ollama_only_hands_on_is_not_free() {
+    let ollama = |model: &str| billing(json!({ "kind": "ollama", "model": model }));
+    assert_eq!(ollama("gpt-oss:120b-cloud"), Billing::Subscription);
+    assert_eq!(ollama("glm-4.6:cloud"), Billing::Subscription);
+    assert_eq!(ollama("cloudy:8b"), Billing::Free);
+    let elsewhere = json!({ "kind": "ollama", "base_url": "https://h", "model": "qwen3:8b" });
+    assert_eq!(billing(elsewhere), Billing::Metered);
+}
+
+#[test]
 fn a_scripted_name_away_from_loopback_says_nothing_about_the_cost() {
     let metered = [
         json!({ "kind": "openai", "base_url": "https://h/v1", "model": "scripted/demo" }),

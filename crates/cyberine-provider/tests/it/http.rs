@@ -16,6 +16,20 @@ pub(crate) fn anthropic(server: &Server) -> Value {
     json!({ "kind": "anthropic", "base_url": server.url(), "model": "m", "api_key_env": "TEST_KEY" })
 }
 
+/// Every HTTP kind, and where its one request goes for the model `m`.
+pub(crate) const KINDS: [(&str, &str); 5] = [
+    ("openai", "/chat/completions"),
+    ("openai-responses", "/responses"),
+    ("anthropic", "/v1/messages"),
+    ("gemini", "/v1beta/models/m:streamGenerateContent?alt=sse"),
+    ("ollama", "/api/chat"),
+];
+
+/// A provider of `kind` at `url`, with a key.
+pub(crate) fn of_kind(kind: &str, url: &str) -> Value {
+    json!({ "kind": kind, "base_url": url, "model": "m", "api_key_env": "TEST_KEY" })
+}
+
 pub(crate) fn chat(texts: &[&str]) -> String {
     let mut stream = String::new();
     for text in texts {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cyberine_provider::{Limits, TurnError};
 use serde_json::json;
 
-use crate::http::{CHAT_END, anthropic, chat, openai};
+use crate::http::{CHAT_END, KINDS, chat, of_kind, openai};
 use crate::server::{Server, Step, response};
 use crate::support::{KEY, Taken, block_on, limited, provider, take, turn};
 
@@ -62,6 +62,28 @@ fn ten_megabytes_are_refused_in_one_event_and_in_one_line_without_end() {
         assert_eq!(streamed(vec![Step::Send(huge)]).await.code(), "too-long");
         assert_eq!(streamed(vec![Step::Flood(vec![b'x'; 4096])]).await.code(), "too-long");
         assert_eq!(streamed(vec![Step::Flood(b"data: x\n".to_vec())]).await.code(), "too-long");
+    });
+}
+
+#[test]
+fn a_chat_of_ollama_is_as_bounded_and_as_forgiving() {
+    block_on(async {
+        let streamed = |steps: Vec<Step>| async move {
+            let head = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n\r\n".to_vec();
+            let server = Server::start([vec![Step::Send(head)], steps].concat()).await;
+            take(&provider(of_kind("ollama", &server.url())), limited("x", small_answer)).await
+        };
+        let line = |text: &str| json!({ "message": { "content": text } }).to_string() + "\n";
+        let long = TurnError::TooLong { limit: 64 << 10 };
+        for flood in [line(&"x".repeat(1000)).into_bytes(), vec![b'x'; 4096]] {
+            assert_eq!(streamed(vec![Step::Flood(flood)]).await.outcome, Err(long.clone()));
+        }
+        let mut broken = line("a#b").into_bytes();
+        let place = broken.iter().position(|byte| *byte == b'#').unwrap();
+        broken[place] = 0xff;
+        broken.extend_from_slice(b"{\"done\":true}");
+        let taken = streamed(vec![Step::OneByOne(broken)]).await;
+        assert_eq!((taken.code(), taken.text.as_str()), ("ok", "a\u{fffd}b"));
     });
 }
 
@@ -149,12 +171,14 @@ fn a_key_that_is_echoed_is_not_passed_on() {
             response(200, "Content-Type: text/event-stream\r\n", &event),
             response(200, "Content-Type: text/event-stream\r\n", &format!("data: {KEY}\n\n")),
             response(200, "Content-Type: text/event-stream\r\n", &format!("{KEY}\n")),
+            response(200, "Content-Type: application/x-ndjson\r\n", &format!("{message}\n")),
+            response(200, "Content-Type: application/x-ndjson\r\n", &format!("{{\"error\":\"{KEY}\"}}\n")),
         ];
         for answer in answers {
             let server = Server::start(vec![Step::Send(answer)]).await;
-            for config in [openai(&server), anthropic(&server)] {
-                let error = take(&provider(config), turn("x")).await.error();
-                assert!(!error.contains("canary") && !error.contains("sk-"), "{error}");
+            for (kind, _) in KINDS {
+                let error = take(&provider(of_kind(kind, &server.url())), turn("x")).await.error();
+                assert!(!error.contains("canary") && !error.contains("sk-"), "{kind}: {error}");
                 assert!(error.len() < 2200, "{} bytes", error.len());
             }
         }
@@ -208,10 +232,11 @@ fn nobody_at_the_address_is_unreachable() {
     block_on(async {
         let gone = Server::start(vec![]).await.url();
         for url in [gone.clone(), gone.replace("http://", "https://")] {
-            let config = json!({ "kind": "openai", "base_url": url, "model": "m" });
-            let taken = take(&provider(config), turn("x")).await;
-            let Err(TurnError::Unreachable { target, .. }) = &taken.outcome else { panic!("{taken:?}") };
-            assert_eq!(*target, format!("{url}/chat/completions"));
+            for (kind, path) in KINDS {
+                let taken = take(&provider(of_kind(kind, &url)), turn("x")).await;
+                let Err(TurnError::Unreachable { target, .. }) = &taken.outcome else { panic!("{taken:?}") };
+                assert_eq!(*target, format!("{url}{path}"), "no key is in an address");
+            }
         }
     });
 }
