@@ -22,7 +22,7 @@ pub(crate) fn real() -> Result<()> {
 }
 
 fn over_real_model() -> Result<()> {
-    let model = local_llm::up()?;
+    let model = local_llm::up_steady()?;
     let mut command = proc::cargo();
     command.env("CYBERINE_REAL_MODEL", &model.base_url);
     // With the features of the whole workspace, so that nothing is built a second time.

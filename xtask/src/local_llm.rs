@@ -56,12 +56,22 @@ pub(crate) struct LocalLlm {
 /// Installs what is missing under the target directory, starts the server on a free port and
 /// waits until it is healthy.
 pub(crate) fn up() -> Result<LocalLlm> {
+    start(&[])
+}
+
+/// The same, of a model that answers a question always the same.
+pub(crate) fn up_steady() -> Result<LocalLlm> {
+    start(&["steady"])
+}
+
+fn start(words: &[&str]) -> Result<LocalLlm> {
     let home = home()?;
     let python = installed(&home)?;
     let log = std::fs::File::create(home.join("server.log"))?;
     let mut child = Command::new(python)
         .arg(proc::root().join("xtask/src/local_llm.py"))
         .arg("0")
+        .args(words)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(log)

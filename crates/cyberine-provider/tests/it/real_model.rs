@@ -51,7 +51,7 @@ impl Fixture for Real<'_> {
         turn(match scenario {
             Scenario::Talks => "Count from 1 to 1000, one number a line.",
             Scenario::Structured => "Which is a bird, A: the owl, or B: the stone? Answer in JSON.",
-            _ => "Say hello in three words.",
+            _ => "Answer with one word: what is the capital of Italy?",
         })
     }
 }
