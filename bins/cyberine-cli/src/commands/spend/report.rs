@@ -8,6 +8,8 @@ use crate::plain::cut;
 
 /// How many characters of a name are shown.
 const NAME: usize = 32;
+/// How many callers of a day are shown, those that cost most.
+const CALLERS: usize = 12;
 /// The billings, in the order they are told: what costs money first.
 const GROUPS: [(Billing, &str); 4] = [
     (Billing::Metered, "by the token"),
@@ -67,10 +69,14 @@ fn show(day: &Day, caps: &[Standing], out: &Out) {
     if !day.callers.is_empty() {
         out.line("  asked for by");
     }
-    for one in &day.callers {
+    for one in day.callers.iter().take(CALLERS) {
         let cap = left(caps.iter().find(|cap| cap.is_on("caller", &one.caller)));
         let money = self::money(one.spent_usd, one.held_usd);
         out.line(format_args!("    {:<24}{money}, runs: {}{cap}", cut(&one.caller, NAME), one.runs));
+    }
+    if day.callers.len() > CALLERS {
+        let more = format_args!("    and {} more that cost no more (--json)", day.callers.len() - CALLERS);
+        out.line(out.paint(Style::Faint, more));
     }
     out.line("");
 }
