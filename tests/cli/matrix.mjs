@@ -30,6 +30,16 @@ const CASES = {
   length: ['truncated', 'truncated', 'done', 'done', 'done', 'truncated'],
 };
 
+/** What is counted of `text`: input, of it from the cache and to it, output, of it reasoning. */
+const COUNTED = {
+  claude: [2150, 2000, 30, 25, 0],
+  codex: [2150, 2000, 30, 25, 5],
+  gemini: [2150, 0, 0, 20, 0],
+  'gemini-run': [2150, 2000, 0, 25, 5],
+  opencode: [2150, 2000, 0, 25, 5],
+  'opencode-run': [2150, 2000, 0, 25, 5],
+};
+
 /** What each row is called in the table. */
 const ROWS = {
   text: 'text',
@@ -69,6 +79,10 @@ function cell(name, cli, expected) {
       const state = { done: 'done', cancelled: 'cancelled' }[expected] ?? 'error';
       assert.equal(view.state, state);
       assert.equal(candidate.output, expected === 'done' ? (TEXTS[name] ?? candidate.output) : '', JSON.stringify(candidate));
+      if (name === 'text') {
+        const { input, cachedRead, cacheWrite, output, reasoning } = candidate.usage;
+        assert.deepEqual([input, cachedRead, cacheWrite, output, reasoning], COUNTED[cli]);
+      }
       note(expected);
       return candidate.error?.message ?? JSON.stringify(candidate.usage);
     } catch (error) {
