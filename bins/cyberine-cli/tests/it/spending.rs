@@ -18,7 +18,7 @@ const PRICED: &str = "[providers.priced]\nkind = \"openai\"\nbase_url = \"https:
 
 fn line<'a>(account: &'a Value, list: &str, key: &str, name: &str) -> &'a Value {
     let lines = account["days"][0][list].as_array().unwrap();
-    lines.iter().find(|one| one[key] == name).unwrap_or_else(|| panic!("{name}: {account}"))
+    lines.iter().find(|one| one[key] == name).unwrap()
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn of_16_dispatches_at_once_the_caps_let_four_start_at_most_and_nothing_stays_he
     let runs = place.run(&["runs", "--json"]).json();
     let live = runs["runs"].as_array().unwrap().iter().filter(|run| run["state"] != "error");
     let ids: Vec<&str> = live.map(|run| run["runId"].as_str().unwrap()).collect();
-    let held = 0.25 * ids.len() as f64;
+    let held: f64 = ids.iter().map(|_| 0.25).sum();
     assert_eq!(standing("heldUsd"), [held, held]);
     assert!((2..=4).contains(&ids.len()) && said.iter().any(|one| one.code == Some(75)), "{said:?}");
     // One runner is killed, one run is cancelled, two come to their end.
