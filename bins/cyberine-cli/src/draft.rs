@@ -78,8 +78,9 @@ impl Draft {
             "codex" => (vec!["kind = \"codex-cli\"".to_owned()], true),
             "aider" => (vec!["kind = \"aider\"".to_owned()], false),
             agent => {
-                let flag = if agent == "gemini" { "--acp" } else { "acp" };
-                (vec!["kind = \"acp\"".to_owned(), format!("command = [\"{agent}\", \"{flag}\"]")], false)
+                // Gemini CLI's one shot trusts the directory it works in; opencode's tells more.
+                let command = if agent == "gemini" { "[\"gemini\", \"--acp\"]" } else { "[\"opencode\"]" };
+                (vec!["kind = \"acp\"".to_owned(), format!("command = {command}")], false)
             }
         };
         let (pays, off) = if quota {
