@@ -7,7 +7,7 @@ use crate::place::{Place, shell};
 
 fn row<'a>(report: &'a Value, name: &str) -> &'a Value {
     let rows = report["providers"].as_array().unwrap();
-    rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("{name}: {report}"))
+    rows.iter().find(|row| row["name"] == name).unwrap()
 }
 
 /// Three providers of one server: one it knows, one whose model it does not list, one of another wire.
