@@ -86,7 +86,7 @@ fn without_configuration_a_model_server_on_loopback_is_found_and_asked() {
     assert_eq!((ended.code, &view["state"]), (Some(0), &json!("done")), "{ended:?}");
     assert_eq!(view["steps"][0]["candidates"].as_array().unwrap().len(), 3);
     let demo = run(&["demo"]);
-    assert!(demo.out.starts_with("provider: model server on "), "{demo:?}");
+    assert!(demo.out.starts_with("provider: Ollama scripted/"), "it answers as Ollama does: {demo:?}");
     let wrong =
         place.command(&["orchestrate", "x"]).env("CYBERINE_DISCOVERY", "8.8.8.8:80").output().unwrap();
     Said::from(wrong).refused(78, &["CYBERINE_DISCOVERY", "8.8.8.8:80"]);
