@@ -289,9 +289,9 @@ impl PrivateDir {
         path: &Path,
         flags: OFlags,
     ) -> Result<(File, bool), FsError> {
-        // Another process may create or remove the name between the two attempts: try again, a
-        // few times, rather than trust either answer.
-        for _ in 0..8 {
+        // Another process may create or remove the name between the two attempts: try again, for as
+        // long as it takes a crowd that does nothing else, rather than trust either answer.
+        for _ in 0..1_000 {
             match rustix::fs::openat(self.handle(), name, SAFE | flags, Mode::empty()) {
                 Ok(fd) => {
                     let file = File::from(fd);
