@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use cyberine_run_store::{Awaiting, Candidate, Run, RunState, Tick};
+use cyberine_orchestrator::STEP_ID;
+use cyberine_run_store::{Awaiting, Candidate, Run, RunState, Step, Tick, Verdict};
 use cyberine_types::Usage;
 
 use crate::decision::{short, waits};
@@ -60,7 +61,7 @@ impl<'a> Live<'a> {
     }
 
     fn picture(&self, run: &Run, width: usize) -> Vec<String> {
-        let candidates: Vec<&Candidate> = run.steps.iter().flat_map(|step| &step.candidates).collect();
+        let candidates: Vec<&Candidate> = run.steps.last().iter().flat_map(|step| &step.candidates).collect();
         let rows: Vec<Vec<String>> = candidates.iter().map(|one| self.row(one)).collect();
         let mut lines = vec![cut(&format!("{} {}", run.state.name(), run.detail), width)];
         for (candidate, row) in candidates.iter().zip(aligned(&rows)) {
@@ -95,12 +96,7 @@ impl<'a> Live<'a> {
     }
 
     fn tell(&mut self, run: &Run) {
-        let candidates = run.steps.iter().flat_map(|step| &step.candidates);
-        let mut lines: Vec<String> = candidates.map(line_of).collect();
-        let verdicts = run.steps.iter().flat_map(|step| &step.verdicts);
-        lines.extend(
-            verdicts.map(|verdict| format!("{}: {}", escaped(&verdict.kind), outcome(verdict.outcome))),
-        );
+        let mut lines: Vec<String> = run.steps.iter().flat_map(lines_of).collect();
         if let Some(Awaiting { expires_at, on_expiry, .. }) = &run.awaiting {
             lines.push(waits(run.run_id, *expires_at, *on_expiry));
         }
@@ -113,9 +109,18 @@ impl<'a> Live<'a> {
     }
 }
 
+/// What there is to tell of a step. In a later round the same may happen again.
+fn lines_of(step: &Step) -> impl Iterator<Item = String> {
+    let verdict = |one: &Verdict| format!("{}: {}", escaped(&one.kind), outcome(one.outcome));
+    let all = step.candidates.iter().map(line_of).chain(step.verdicts.iter().map(verdict));
+    let round = if step.id == STEP_ID { String::new() } else { format!("{}: ", escaped(&step.name)) };
+    all.map(move |line| format!("{round}{line}"))
+}
+
 fn line_of(candidate: &Candidate) -> String {
     let name = escaped(&candidate.id);
     match (candidate.state, &candidate.error) {
+        (RunState::Done, Some(error)) => format!("{name}: {}, keeps its answer of before", error.code),
         (_, Some(error)) => format!("{name}: {}: {}", error.code, cut(&error.message, 300)),
         (RunState::Done, None) => format!("{name}: done, {}", spent(&candidate.usage, candidate)),
         (state, None) => format!("{name}: {}", state.name()),

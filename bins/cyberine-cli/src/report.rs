@@ -1,6 +1,7 @@
 //! A run, told to people.
 
 use cyberine_app::Reach;
+use cyberine_orchestrator::STEP_ID;
 use cyberine_run_store::{Attack, Candidate, Run, RunState, Severity, Step, Verdict, VerdictOutcome};
 use cyberine_types::{Billing, CostBasis, Usage, Usd};
 
@@ -51,7 +52,8 @@ fn print_step(out: &Out, step: &Step) {
     if step.candidates.is_empty() {
         return;
     }
-    heading(out, "Candidates");
+    let again = format!("Candidates, {}", escaped(&step.name));
+    heading(out, if step.id == STEP_ID { "Candidates" } else { &again });
     let rows: Vec<Vec<String>> = step.candidates.iter().map(row).collect();
     for (candidate, line) in step.candidates.iter().zip(aligned(&rows)) {
         out.line(format_args!("  {} {line}", mark(out, candidate.state)));
@@ -118,7 +120,8 @@ fn heading(out: &Out, text: &str) {
 
 /// One line about a candidate: name, wire, model, state, what it used.
 pub(crate) fn row(candidate: &Candidate) -> Vec<String> {
-    let failed = candidate.error.as_ref().map(|error| format!("{}: {}", error.code, error.message));
+    let kept = if candidate.kept_from.is_some() { "keeps its answer of before, after " } else { "" };
+    let failed = candidate.error.as_ref().map(|error| format!("{kept}{}: {}", error.code, error.message));
     let stood_in = || {
         candidate.fell_back.as_ref().map(|first| {
             format!("in place of {}: {}", first.model.as_deref().unwrap_or("its model"), first.error.code)

@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use cyberine_orchestrator::STEP_ID;
 use cyberine_run_store::{Choice, Event, OperatorDecision, RunEvent, Tick, TickKind};
 use cyberine_server::Progress;
 use cyberine_types::RunId;
@@ -70,6 +71,12 @@ impl Story {
             RunEvent::CandidateFailed { candidate, code, message, .. } => {
                 self.running.remove(candidate);
                 format!("{candidate} error: {code}: {message}")
+            }
+            RunEvent::CandidateKept { candidate, from_step, .. } => {
+                format!("{candidate} keeps its answer of {from_step}")
+            }
+            RunEvent::StepStarted { step, name } if step != STEP_ID => {
+                format!("{name}: asked again, each shown the others' answers")
             }
             RunEvent::CandidateFellBack { candidate, model, code, .. } => {
                 format!("{candidate} goes on with the model {model}, after: {code}")

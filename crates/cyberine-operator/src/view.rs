@@ -196,6 +196,9 @@ fn show_candidate(candidate: &Candidate, budget: Budget) -> Value {
             shown["fellBack"]["model"] = json!(cut(model, budget.line));
         }
     }
+    if let Some(step) = &candidate.kept_from {
+        shown["keptFrom"] = json!(cut(step, budget.line));
+    }
     if let Some(model) = &candidate.model {
         shown["model"] = json!(cut(model, budget.line));
     }

@@ -15,6 +15,8 @@ use crate::trial::JudgeCommand;
 /// The longest an approval can be waited for, in seconds: 30 days.
 const MAX_APPROVAL_SECONDS: u64 = 30 * 24 * 60 * 60;
 
+/// The most rounds.
+const MAX_ROUNDS: usize = 5;
 /// How often a turn is asked again where nobody says so.
 pub(crate) const DEFAULT_RETRIES: u32 = 3;
 /// The most often.
@@ -44,6 +46,10 @@ pub struct OrchestrateConfig {
     /// other candidates are stopped. Unset: every candidate is waited for.
     #[serde(deserialize_with = "first", skip_serializing_if = "Option::is_none")]
     pub first: Option<usize>,
+    /// How often the candidates are asked at most, from 1 to 5: as long as there is neither a
+    /// majority nor a winner, those that answered are shown each other's answers and asked again.
+    #[serde(deserialize_with = "rounds")]
+    pub rounds: usize,
     /// How many candidates are asked at once.
     pub max_parallel: usize,
     /// How often a turn is asked again that failed without having been let in: from 0 to 10.
@@ -116,6 +122,7 @@ impl Default for OrchestrateConfig {
             judge_providers: Vec::new(),
             quorum: 2,
             first: None,
+            rounds: 1,
             max_parallel: 16,
             retries: DEFAULT_RETRIES,
             judge_always: false,
@@ -140,6 +147,14 @@ fn first<'de, D: Deserializer<'de>>(input: D) -> Result<Option<usize>, D::Error>
         )),
         count => Ok(Some(count)),
     }
+}
+
+fn rounds<'de, D: Deserializer<'de>>(input: D) -> Result<usize, D::Error> {
+    let count = usize::deserialize(input)?;
+    if (1..=MAX_ROUNDS).contains(&count) {
+        return Ok(count);
+    }
+    Err(serde::de::Error::custom(format!("`rounds` is {count}, and not from 1 to {MAX_ROUNDS}")))
 }
 
 fn retries<'de, D: Deserializer<'de>>(input: D) -> Result<u32, D::Error> {
@@ -278,6 +293,8 @@ mod tests {
         let role = |key: &str, value: &str| format!(r#"{{"roles":{{"a":{{"{key}":{value}}}}}}}"#);
         for (wrong, said) in [
             (r#"{"first":0}"#.to_owned(), "`first` is 0"),
+            (r#"{"rounds":0}"#.to_owned(), "`rounds` is 0, and not from 1 to 5"),
+            (r#"{"rounds":6}"#.to_owned(), "`rounds` is 6"),
             (r#"{"retries":11}"#.to_owned(), "`retries` is 11, and not from 0 to 10"),
             (role("samples", "0"), "`samples` is 0, and not from 1 to 8"),
             (role("samples", "9"), "`samples` is 9"),

@@ -20,7 +20,11 @@ const FRAME_TOKENS: u64 = 300;
 const USUAL_ANSWER: u64 = 1_000;
 /// What a judge is told beside the task and the answers, guidance among it, in bytes.
 const JUDGE_FRAME: u64 = 24 << 10;
-/// The most of one answer that a judge is shown, in bytes: 32,000 characters of a wide script.
+/// What a candidate that is asked again is told beside the task and the answers, in bytes, and what
+/// frames each answer.
+const REVISION_FRAME: u64 = 4 << 10;
+const ANSWER_FRAME: u64 = 256;
+/// The most of one answer that anybody is shown, in bytes: 32,000 characters of a wide script.
 const SHOWN_BYTES: u64 = 96_000;
 /// The least a run that can cost money holds under a cap.
 const LEAST_HOLD: Usd = Usd::from_micros(10_000);
@@ -69,7 +73,7 @@ impl Rate {
         }
     }
 
-    /// The most bytes of an answer that a judge may be shown.
+    /// The most bytes of an answer that anybody may be shown.
     fn shown(&self) -> u64 {
         match self {
             Self::Priced(_, max_tokens) => SHOWN_BYTES.min(u64::from(*max_tokens) * 8),
@@ -87,7 +91,7 @@ pub struct ProviderEstimate {
     pub model: Option<String>,
     /// How it is paid for.
     pub billing: Billing,
-    /// How often it is asked as a candidate, fallbacks among it.
+    /// How often it is asked as a candidate at most, fallbacks and further rounds among it.
     pub candidate_turns: u64,
     /// How often it is asked as a judge at most, where every judge before it fails.
     pub judge_turns: u64,
@@ -98,6 +102,16 @@ pub struct ProviderEstimate {
 }
 
 impl ProviderEstimate {
+    /// Counts the turns of one candidate's model: one with so many bytes of prompt, and one with
+    /// `again` more for every further round.
+    fn take_candidate(&mut self, rate: Rate, bytes: u64, again: u64, rounds: u64) {
+        self.candidate_turns += rounds;
+        self.at_most = plus(self.at_most, rate.at_most(bytes), 1);
+        if rounds > 1 {
+            self.at_most = plus(self.at_most, rate.at_most(bytes.saturating_add(again)), rounds - 1);
+        }
+    }
+
     const fn can_cost(&self) -> bool {
         matches!(self.billing, Billing::Metered | Billing::Subscription)
     }
@@ -111,25 +125,28 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// What `plan` may cost for a prompt of so many bytes.
+    /// What `plan` may cost for a prompt of so many bytes: at most where every round takes place, and
+    /// likely where the first decides.
     #[must_use]
     pub fn of(plan: &Plan, prompt_bytes: usize) -> Self {
         let prompt = u64::try_from(prompt_bytes).unwrap_or(u64::MAX);
         let mut all: BTreeMap<&str, ProviderEstimate> = BTreeMap::new();
         let rate = |planned: &Planned| Rate::of(&planned.provider, plan.limits);
+        let rounds = u64::try_from(plan.most_rounds()).unwrap_or(u64::MAX);
+        let shown: u64 = plan.candidates.iter().map(|planned| rate(planned).shown()).sum();
+        let again = shown
+            .saturating_add(REVISION_FRAME)
+            .saturating_add((plan.candidates.len() as u64).saturating_mul(ANSWER_FRAME));
         for planned in &plan.candidates {
             let persona = planned.persona.as_ref().map_or(0, |persona| persona.len() as u64);
             let known = entry(&mut all, planned);
             let bytes = prompt.saturating_add(persona);
-            known.candidate_turns += 1;
-            known.at_most = plus(known.at_most, rate(planned).at_most(bytes), 1);
+            known.take_candidate(rate(planned), bytes, again, rounds);
             known.likely = plus(known.likely, rate(planned).likely(bytes), 1);
             if let Some(fallback) = planned.fallback() {
-                known.candidate_turns += 1;
-                known.at_most = plus(known.at_most, Rate::of(&fallback, plan.limits).at_most(bytes), 1);
+                known.take_candidate(Rate::of(&fallback, plan.limits), bytes, again, rounds);
             }
         }
-        let shown: u64 = plan.candidates.iter().map(|planned| rate(planned).shown()).sum();
         let most = prompt.saturating_add(shown).saturating_add(JUDGE_FRAME);
         let likely = prompt.saturating_add(
             (plan.candidates.len() as u64).saturating_mul(USUAL_ANSWER * BYTES_USUALLY).saturating_add(2_000),
@@ -141,6 +158,7 @@ impl Estimate {
         for (place, juror) in jurors.iter().enumerate() {
             let (turns, usual) = judge_turns(plan, place);
             let known = entry(&mut all, juror);
+            let turns = turns.saturating_mul(rounds);
             known.judge_turns += turns;
             if turns > 0 {
                 known.at_most = plus(known.at_most, rate(juror).at_most(most), turns);

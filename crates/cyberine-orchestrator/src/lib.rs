@@ -37,6 +37,7 @@ mod news;
 mod plan;
 mod purse;
 mod reaper;
+mod revision;
 mod selftest;
 mod shuffle;
 mod supervisor;

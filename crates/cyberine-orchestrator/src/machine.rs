@@ -3,6 +3,7 @@
 
 mod gate;
 mod judging;
+mod rounds;
 mod signals;
 mod steering;
 
@@ -14,9 +15,10 @@ use cyberine_types::{Billing, MessageId, Usage};
 use crate::consensus::Answer;
 use crate::judge::{Guidance, Judge};
 use crate::label::labelled;
-use crate::plan::{Gate, STEP_ID, STEP_NAME};
+use crate::plan::{Gate, STEP_NAME};
 use crate::purse::Purse;
 use crate::text::preview;
+use rounds::Again;
 pub(crate) use signals::{Action, Closing, Contestant, Decision, Effects, Input, Settlement, Setup};
 pub(crate) use steering::{MAX_STEERS, Steering};
 
@@ -37,7 +39,21 @@ enum Stand {
         fell_back: bool,
     },
     Done(String),
+    /// It has failed with this code, and its answer of the round before stands.
+    Kept {
+        text: String,
+        code: &'static str,
+    },
     Failed(&'static str),
+}
+
+impl Stand {
+    fn answer(&self) -> Option<&str> {
+        match self {
+            Self::Done(text) | Self::Kept { text, .. } => Some(text),
+            Self::Waiting | Self::Running { .. } | Self::Failed(_) => None,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -68,8 +84,13 @@ pub(crate) struct Machine {
     phase: Phase,
     /// What the run may still spend.
     purse: Purse,
-    /// There are as many answers as suffice.
+    /// There are as many answers as suffice. Later rounds ask those only, and wait for them all.
     enough: bool,
+    /// The present round, where it is not the first.
+    again: Option<Again>,
+    /// Why there was no further round, where the money did not suffice for it.
+    unpaid: Option<String>,
+    /// Those of the present round.
     verdicts: Vec<(VerdictOutcome, Option<String>)>,
     /// The candidates that are left to choose among, where a judge has ruled some out.
     left: Option<Vec<String>>,
@@ -94,6 +115,8 @@ impl Machine {
             phase: Phase::Asking,
             purse: Purse::default(),
             enough: false,
+            again: None,
+            unpaid: None,
             verdicts: Vec::new(),
             left: None,
             approval: None,
@@ -118,7 +141,7 @@ impl Machine {
             Input::Begin => {
                 effects
                     .append
-                    .push(RunEvent::StepStarted { step: STEP_ID.to_owned(), name: STEP_NAME.to_owned() });
+                    .push(RunEvent::StepStarted { step: self.step_id(), name: STEP_NAME.to_owned() });
                 self.advance(&mut effects);
             }
             Input::Answered { candidate, text, usage, duration_ms } => {
@@ -148,7 +171,7 @@ impl Machine {
     ) {
         self.purse.settle(&self.setup.contestants[candidate].id, &usage, None);
         effects.append.push(RunEvent::CandidateDone {
-            step: STEP_ID.to_owned(),
+            step: self.step_id(),
             candidate: self.setup.contestants[candidate].id.clone(),
             output: text.clone(),
             usage,
@@ -164,7 +187,7 @@ impl Machine {
     fn stop_where_enough(&mut self, effects: &mut Effects) {
         let answered = self.answers().len();
         let enough = self.setup.first.is_some_and(|first| answered >= first);
-        if !enough || self.enough || !matches!(self.phase, Phase::Asking) {
+        if !enough || self.enough || self.again.is_some() || !matches!(self.phase, Phase::Asking) {
             return;
         }
         self.enough = true;
@@ -178,11 +201,11 @@ impl Machine {
             return;
         };
         let contestant = &self.setup.contestants[candidate];
-        let (step, id) = (STEP_ID.to_owned(), contestant.id.clone());
+        let (step, id) = (self.step_id(), contestant.id.clone());
         self.purse.settle(&id, &usage, Some(code));
         if self.falls_back(candidate, code, begun)
             && let Some(model) = contestant.fallback.clone()
-            && self.purse.take_fallback(&id, &contestant.provider).is_ok()
+            && self.purse.take_fallback(&id, &contestant.provider, self.beside(candidate)).is_ok()
         {
             let code = code.to_owned();
             effects.append.push(RunEvent::CandidateFellBack {
@@ -198,27 +221,26 @@ impl Machine {
             effects.actions.push(Action::AskFallback(candidate));
             return;
         }
-        if self.enough && code == "cancelled" {
+        if self.sufficed() && code == "cancelled" {
             code = SUPERSEDED;
             message = format!("it was stopped: {} answers were enough", self.setup.first.unwrap_or_default());
         }
-        self.stands[candidate] = Stand::Failed(code);
-        let code = code.to_owned();
         effects.append.push(RunEvent::CandidateFailed {
             step,
             candidate: id,
-            code,
+            code: code.to_owned(),
             message,
             usage,
             duration_ms,
         });
+        self.fall_out(candidate, code, effects);
         self.advance(effects);
     }
 
     /// Whether the fallback model is asked after this failure: once, and only where nothing that
     /// ends the asking has come.
     fn falls_back(&self, candidate: usize, code: &str, begun: bool) -> bool {
-        let asking = matches!(self.phase, Phase::Asking) && !self.enough;
+        let asking = matches!(self.phase, Phase::Asking) && !self.sufficed();
         let first = matches!(self.stands[candidate], Stand::Running { fell_back: false });
         asking && first && !begun && FALLS_BACK.contains(&code)
     }
@@ -231,7 +253,7 @@ impl Machine {
                 self.settle(settlement, effects);
             }
             Phase::Asking => {
-                if !self.enough {
+                if !self.sufficed() {
                     self.start_waiting(effects);
                 }
                 if self.running() == 0 {
@@ -240,6 +262,11 @@ impl Machine {
             }
             Phase::Ending { .. } | Phase::Waiting { .. } | Phase::Judging { .. } | Phase::Over => {}
         }
+    }
+
+    /// Whether the present round has as many answers as suffice.
+    const fn sufficed(&self) -> bool {
+        self.enough && self.again.is_none()
     }
 
     fn running(&self) -> usize {
@@ -255,13 +282,14 @@ impl Machine {
                 continue;
             }
             let contestant = &self.setup.contestants[at];
-            let refused = self.purse.take_candidate(&contestant.id, &contestant.provider).err();
+            let beside = self.beside(at);
+            let refused = self.purse.take_candidate(&contestant.id, &contestant.provider, beside).err();
             // What is under way may come out cheaper than it can.
             if refused.is_some() && self.purse.waits() {
                 continue;
             }
             effects.append.push(RunEvent::CandidateStarted {
-                step: STEP_ID.to_owned(),
+                step: self.step_id(),
                 candidate: contestant.id.clone(),
                 provider: contestant.provider.clone(),
                 kind: contestant.kind.clone(),
@@ -269,15 +297,15 @@ impl Machine {
                 billing: contestant.billing,
             });
             if let Some(refused) = refused {
-                self.stands[at] = Stand::Failed(BUDGET);
                 effects.append.push(RunEvent::CandidateFailed {
-                    step: STEP_ID.to_owned(),
+                    step: self.step_id(),
                     candidate: contestant.id.clone(),
                     code: BUDGET.to_owned(),
                     message: refused.to_string(),
                     usage: Usage::default(),
                     duration_ms: 0,
                 });
+                self.fall_out(at, BUDGET, effects);
                 continue;
             }
             self.stands[at] = Stand::Running { fell_back: false };
@@ -288,9 +316,8 @@ impl Machine {
     fn answers(&self) -> Vec<Answer<'_>> {
         let stands = self.setup.contestants.iter().zip(&self.stands);
         stands
-            .filter_map(|(contestant, stand)| match stand {
-                Stand::Done(text) => Some(Answer { candidate: &contestant.id, text }),
-                Stand::Waiting | Stand::Running { .. } | Stand::Failed(_) => None,
+            .filter_map(|(contestant, stand)| {
+                Some(Answer { candidate: &contestant.id, text: stand.answer()? })
             })
             .collect()
     }
@@ -301,6 +328,9 @@ impl Machine {
             let settlement = Settlement { state: RunState::Error, detail, reason: Some("no_answer") };
             return self.settle(settlement, effects);
         }
+        if self.again.is_some() {
+            return self.round_finished(effects);
+        }
         self.reach_gate(effects);
     }
 
@@ -309,12 +339,16 @@ impl Machine {
         if matches!(self.phase, Phase::Ending { .. } | Phase::Over) {
             return;
         }
-        let answered = self.answers().len();
+        let answered = self.answered_so_far();
         let why = reason.map(|reason| format!(" ({})", preview(reason, 200))).unwrap_or_default();
         let detail = format!(
-            "cancelled by {}{why}; {answered} of {} candidates had answered",
+            "cancelled by {}{why}; {answered} of {} candidates had answered{}",
             preview(by, 120),
-            self.stands.len()
+            self.stands.len(),
+            self.again
+                .as_ref()
+                .map(|_| format!(", and it was in round {}", self.round()))
+                .unwrap_or_default()
         );
         self.end(detail, effects);
     }
@@ -334,10 +368,11 @@ impl Machine {
     fn done(&mut self, effects: &mut Effects) {
         let first = if self.enough { "the first " } else { "" };
         let detail = format!(
-            "{first}{} of {} candidates answered; {}",
+            "{first}{} of {} candidates answered; {}{}",
             self.answers().len(),
             self.stands.len(),
-            self.outcome()
+            self.outcome(),
+            self.rounds_said()
         );
         self.settle(Settlement { state: RunState::Done, detail, reason: None }, effects);
     }
@@ -355,7 +390,7 @@ impl Machine {
         let stands = self.setup.contestants.iter().zip(&self.stands);
         let failed = stands.filter_map(|(contestant, stand)| match stand {
             Stand::Failed(code) if *code != SUPERSEDED => Some(format!("{} ({code})", contestant.id)),
-            Stand::Waiting | Stand::Running { .. } | Stand::Done(_) | Stand::Failed(_) => None,
+            _ => None,
         });
         failed.collect::<Vec<_>>().join(", ")
     }

@@ -7,6 +7,7 @@ use cyberine_bus::{Address, AddressKind, Bus, Durability, From, FromKind, Outgoi
 use cyberine_run_store::{RunEvent, VerdictOutcome};
 use cyberine_types::RunId;
 
+use crate::plan::STEP_ID;
 use crate::text::preview;
 
 /// How long news may take that somebody waits for.
@@ -16,6 +17,9 @@ const MOMENT: Duration = Duration::from_secs(1);
 pub(crate) fn line(event: &RunEvent) -> Option<String> {
     let line = match event {
         RunEvent::Started { .. } => "started".to_owned(),
+        RunEvent::StepStarted { step, name } if step != STEP_ID => {
+            format!("{name}: the candidates are asked again, each shown the others' answers")
+        }
         RunEvent::ApprovalRequested { expires_at, on_expiry, .. } => {
             format!("suspended: waits until {expires_at} for an approval, then: {}", on_expiry.name())
         }

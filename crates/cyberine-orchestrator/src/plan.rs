@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use crate::config::{DEFAULT_RETRIES, JudgeKind, OrchestrateConfig, RoleConfig};
 use crate::trial::JudgeCommand;
 
-/// The id of an orchestration's one step.
+/// The id of an orchestration's first step. Every further round is a step `round-2`, `round-3`, ….
 pub const STEP_ID: &str = "dispatch";
-/// The name of an orchestration's one step.
+/// The name of an orchestration's first step.
 pub const STEP_NAME: &str = "Dispatch";
 /// The workflow's name in records and views.
 pub const WORKFLOW: &str = "mcp-orchestrate";
@@ -37,6 +37,10 @@ pub struct Plan {
     pub first: Option<usize>,
     /// How many candidates are asked at once; at least one.
     pub max_parallel: usize,
+    /// How often the candidates are asked at most, while there is neither a majority nor a winner;
+    /// at least one.
+    #[serde(default = "rounds", skip_serializing_if = "is_one")]
+    pub rounds: usize,
     /// How often a turn is asked again that failed without having been let in.
     #[serde(default = "retries")]
     pub retries: u32,
@@ -231,6 +235,7 @@ pub fn plan(
         judge_providers: planned("judge_providers", judging, providers)?,
         quorum,
         first: config.first,
+        rounds: config.rounds,
         max_parallel: config.max_parallel.max(1),
         retries: config.retries,
         judge_always: config.judge_always,
@@ -248,6 +253,26 @@ pub fn plan(
 /// What a plan from before there were retries is carried out with.
 const fn retries() -> u32 {
     DEFAULT_RETRIES
+}
+
+/// What a plan from before there were rounds is carried out with.
+const fn rounds() -> usize {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+const fn is_one(rounds: &usize) -> bool {
+    *rounds == 1
+}
+
+/// The id of the step of a round, from 1.
+pub(crate) fn step_id(round: usize) -> String {
+    if round < 2 { STEP_ID.to_owned() } else { format!("round-{round}") }
+}
+
+/// The name of the step of a round, from 1.
+pub(crate) fn step_name(round: usize) -> String {
+    if round < 2 { STEP_NAME.to_owned() } else { format!("Round {round}") }
 }
 
 fn rubric(text: &str) -> Result<String, PlanError> {
@@ -304,6 +329,12 @@ impl Plan {
         let free =
             |provider: &ProviderConfig| matches!(provider.billing(), Billing::Free | Billing::Scripted);
         all.all(|planned| free(&planned.provider) && planned.fallback().is_none_or(|other| free(&other)))
+    }
+
+    /// How often its candidates are asked at most: once where nobody decides whether they agree.
+    #[must_use]
+    pub fn most_rounds(&self) -> usize {
+        if self.candidates.len() < 2 || self.judges.is_empty() { 1 } else { self.rounds.max(1) }
     }
 
     /// Whether answers of this plan come from a script, so that no model is called for them.

@@ -90,15 +90,16 @@ impl Purse {
         }
     }
 
-    /// Takes out what a candidate's turn can cost at most.
-    pub(crate) fn take_candidate(&mut self, id: &str, provider: &str) -> Result<(), Refused> {
-        let bytes = self.prompt_of(id);
+    /// Takes out what a candidate's turn can cost at most, where it is shown so many bytes beside
+    /// the task.
+    pub(crate) fn take_candidate(&mut self, id: &str, provider: &str, beside: usize) -> Result<(), Refused> {
+        let bytes = self.prompt_of(id).saturating_add(beside);
         self.take(id, provider, self.rate(provider), bytes)
     }
 
     /// Takes out what its turn with the fallback model can cost at most.
-    pub(crate) fn take_fallback(&mut self, id: &str, provider: &str) -> Result<(), Refused> {
-        let (rate, bytes) = (self.fallbacks.get(id).copied(), self.prompt_of(id));
+    pub(crate) fn take_fallback(&mut self, id: &str, provider: &str, beside: usize) -> Result<(), Refused> {
+        let (rate, bytes) = (self.fallbacks.get(id).copied(), self.prompt_of(id).saturating_add(beside));
         self.take(id, provider, rate.unwrap_or(Rate::Unknown), bytes)
     }
 
@@ -211,58 +212,60 @@ mod tests {
     #[test]
     fn a_request_is_made_only_where_the_most_it_can_cost_is_left() {
         let mut purse = purse(0.25, None);
-        purse.take_candidate("1", "a").unwrap();
-        purse.take_candidate("2", "b").unwrap();
-        let refused = purse.take_candidate("3", "a").unwrap_err();
+        purse.take_candidate("1", "a", 0).unwrap();
+        purse.take_candidate("2", "b", 0).unwrap();
+        let refused = purse.take_candidate("3", "a", 0).unwrap_err();
         let said =
             "budget: the next request can cost $0.10, and $0.05 of the $0.25 that this run holds are left";
-        assert_eq!(refused.to_string(), said);
+        assert!(refused.to_string().starts_with(said), "{refused}");
         assert!(purse.waits());
         // One comes out cheaper than it could.
         purse.settle("1", &used(0.05), None);
-        purse.take_candidate("3", "a").unwrap();
+        purse.take_candidate("3", "a", 0).unwrap();
         purse.settle("2", &used(0.10), None);
         purse.settle("3", &used(0.10), None);
-        assert!(purse.take_candidate("4", "a").is_err() && !purse.waits());
-        assert_eq!(purse.take_candidate("5", "f"), Ok(()), "what is free is never refused");
+        assert!(purse.take_candidate("4", "a", 0).is_err() && !purse.waits());
+        assert_eq!(purse.take_candidate("5", "f", 0), Ok(()), "what is free is never refused");
     }
 
     #[test]
     fn what_nobody_knows_is_asked_as_long_as_anything_is_left() {
         let mut purse = purse(0.10, None);
-        purse.take_candidate("1", "u").unwrap();
+        purse.take_candidate("1", "u", 0).unwrap();
         purse.settle("1", &Usage { output: 1, ..Usage::default() }, None);
-        purse.take_candidate("2", "a").unwrap();
-        assert!(purse.take_candidate("3", "u").unwrap_err().to_string().starts_with("budget: nobody knows"));
+        purse.take_candidate("2", "a", 0).unwrap();
+        assert!(
+            purse.take_candidate("3", "u", 0).unwrap_err().to_string().starts_with("budget: nobody knows")
+        );
     }
 
     #[test]
     fn what_was_not_told_counts_for_the_most_it_can_be_unless_nothing_was_billed() {
         for (failure, left) in [(Some("timeout-wall"), false), (None, false), (Some("auth"), true)] {
             let mut purse = purse(0.15, None);
-            purse.take_candidate("1", "a").unwrap();
+            purse.take_candidate("1", "a", 0).unwrap();
             purse.settle("1", &Usage::default(), failure);
-            assert_eq!(purse.take_candidate("2", "a").is_ok(), left, "{failure:?}");
+            assert_eq!(purse.take_candidate("2", "a", 0).is_ok(), left, "{failure:?}");
         }
     }
 
     #[test]
     fn a_provider_with_a_cap_is_held_to_its_share() {
         let mut purse = purse(1.0, Some(0.15));
-        purse.take_candidate("1", "a").unwrap();
-        let refused = purse.take_candidate("2", "a").unwrap_err().to_string();
+        purse.take_candidate("1", "a", 0).unwrap();
+        let refused = purse.take_candidate("2", "a", 0).unwrap_err().to_string();
         assert!(
             refused.contains("$0.05 of the $0.15 that this run holds at `a` are left; raise its cap"),
             "{refused}"
         );
-        purse.take_candidate("2", "b").unwrap();
+        purse.take_candidate("2", "b", 0).unwrap();
     }
 
     #[test]
     fn a_run_that_holds_nothing_is_not_limited_by_it() {
         let mut purse = purse(0.0, None);
         for key in ["1", "2", "3"] {
-            purse.take_candidate(key, "a").unwrap();
+            purse.take_candidate(key, "a", 0).unwrap();
         }
     }
 }

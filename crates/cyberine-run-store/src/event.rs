@@ -119,6 +119,16 @@ pub enum RunEvent {
         /// How long it took.
         duration_ms: u64,
     },
+    /// A candidate has failed in a step, and its answer of a step before stands. Follows its
+    /// `CandidateFailed`, which says why and what that used; this adds nothing to what was used.
+    CandidateKept {
+        /// The step it has failed in.
+        step: String,
+        /// The candidate's id, the same in both steps.
+        candidate: String,
+        /// The step whose answer stands.
+        from_step: String,
+    },
     /// A judge has been asked a question. Appended before the request leaves, so that money which
     /// may have been spent is known of whatever happens next.
     JudgeAsked {

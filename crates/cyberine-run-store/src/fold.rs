@@ -50,7 +50,7 @@ pub enum FoldError {
     /// decides what is decided.
     #[error("there is a {what} `{id}` already")]
     Duplicate {
-        /// `step`, `candidate`, `fallback`, `judge` or `decision`.
+        /// `step`, `candidate`, `fallback`, `answer`, `judge` or `decision`.
         what: &'static str,
         /// The id it was given.
         id: String,
@@ -138,6 +138,7 @@ const fn is_work(event: &RunEvent) -> bool {
         | RunEvent::CandidateDone { .. }
         | RunEvent::CandidateFailed { .. }
         | RunEvent::CandidateFellBack { .. }
+        | RunEvent::CandidateKept { .. }
         | RunEvent::JudgeAsked { .. }
         | RunEvent::JudgeReplied { .. }
         | RunEvent::Judged { .. }
@@ -168,6 +169,7 @@ fn change(run: &mut Run, Event { body: event, at, .. }: &Event) -> Result<(), Fo
         RunEvent::StepStarted { .. } | RunEvent::CandidateStarted { .. } => begin_part(run, event)?,
         RunEvent::CandidateDone { .. } | RunEvent::CandidateFailed { .. } => end_candidate(run, event)?,
         RunEvent::CandidateFellBack { .. } => fall_back(run, event)?,
+        RunEvent::CandidateKept { step, candidate, from_step } => keep(run, step, candidate, from_step)?,
         RunEvent::JudgeAsked { .. } | RunEvent::JudgeReplied { .. } => judging(run, event)?,
         RunEvent::Judged { step, verdict } => {
             let step = running_step(run, step)?;
@@ -243,6 +245,10 @@ fn begin_part(run: &mut Run, event: &RunEvent) -> Result<(), FoldError> {
             if run.steps.iter().any(|known| known.id == *step) {
                 return Err(FoldError::Duplicate { what: "step", id: step.clone() });
             }
+            run.steps
+                .iter_mut()
+                .filter(|known| is_over(known))
+                .for_each(|known| known.state = RunState::Done);
             run.steps.push(Step {
                 id: step.clone(),
                 name: name.clone(),
@@ -267,6 +273,7 @@ fn begin_part(run: &mut Run, event: &RunEvent) -> Result<(), FoldError> {
                 billing: *billing,
                 state: RunState::Running,
                 output: String::new(),
+                kept_from: None,
                 usage: Usage::default(),
                 duration_ms: None,
                 error: None,
@@ -321,6 +328,34 @@ fn fall_back(run: &mut Run, event: &RunEvent) -> Result<(), FoldError> {
     });
     run.usage = total(run);
     Ok(())
+}
+
+/// Lets the answer of a step before stand for the one that did not come. What was used for that
+/// one, and how it failed, stays.
+fn keep(run: &mut Run, step: &str, id: &str, from: &str) -> Result<(), FoldError> {
+    let unknown = || FoldError::Unknown { what: "candidate", id: id.to_owned() };
+    let answered = |known: &&Candidate| known.id == id && known.state == RunState::Done;
+    let before = running_step(run, from)?.candidates.iter().find(answered).ok_or_else(unknown)?;
+    let output = before.output.clone();
+    let failed = |known: &&mut Candidate| known.id == id && known.error.is_some();
+    let candidate = running_step(run, step)?.candidates.iter_mut().find(failed).ok_or_else(unknown)?;
+    if candidate.state == RunState::Done {
+        return Err(FoldError::Duplicate { what: "answer", id: id.to_owned() });
+    }
+    candidate.state = RunState::Done;
+    candidate.output = output;
+    candidate.kept_from = Some(from.to_owned());
+    run.detail = progress(run);
+    Ok(())
+}
+
+/// Whether a step was judged and nothing of it runs: it is over when the next one begins.
+fn is_over(step: &Step) -> bool {
+    let runs = |state: RunState| !state.is_terminal();
+    step.state == RunState::Running
+        && !step.verdicts.is_empty()
+        && !step.candidates.iter().any(|candidate| runs(candidate.state))
+        && !step.judge_calls.iter().any(|call| runs(call.state))
 }
 
 fn running_candidate<'run>(

@@ -188,7 +188,8 @@ impl Projector {
     /// Adds events that follow what is written.
     pub(crate) fn extend(&mut self, run: &Run, added: &[Event]) -> Result<(), FsError> {
         let done = added.iter().filter_map(|event| match &event.body {
-            RunEvent::CandidateDone { step, candidate, .. } => Some((step.as_str(), candidate.as_str())),
+            RunEvent::CandidateDone { step, candidate, .. }
+            | RunEvent::CandidateKept { step, candidate, .. } => Some((step.as_str(), candidate.as_str())),
             _ => None,
         });
         let done: BTreeSet<_> = done.collect();

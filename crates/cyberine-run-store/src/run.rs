@@ -152,6 +152,9 @@ pub struct Candidate {
     pub state: RunState,
     /// The answer, whole; empty until it is done.
     pub output: String,
+    /// The step the answer is of, where the candidate has failed in this one: `error` says how.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub kept_from: Option<String>,
     /// What it used.
     pub usage: Usage,
     /// How long it took.

@@ -60,7 +60,7 @@ pub(super) fn inspect_run() -> Tool {
             "steps": { "type": "array", "items": { "type": "object", "properties": {
                 "id": text, "name": text, "state": text,
                 "candidates": { "type": "array", "items": { "type": "object", "properties": {
-                    "id": text, "provider": text, "model": text, "fellBack": object, "state": text,
+                    "id": text, "provider": text, "model": text, "fellBack": object, "keptFrom": text, "state": text,
                     "outputPreview": text, "tokens": integer, "usd": number,
                     "durationMs": integer, "error": object,
                 } } },

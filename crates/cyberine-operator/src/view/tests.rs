@@ -10,6 +10,7 @@ fn candidate(id: &str, output: &str) -> Candidate {
         kind: "command".into(),
         model: Some("m".into()),
         fell_back: None,
+        kept_from: None,
         billing: Billing::Free,
         state: RunState::Done,
         output: output.into(),

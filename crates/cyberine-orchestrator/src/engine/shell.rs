@@ -213,7 +213,10 @@ impl<'a> Shell<'a> {
                     let fallback = self.team.fallbacks.get(&self.plan.candidates[at].name).cloned();
                     self.ask(at, fallback);
                 }
-                Action::StopCandidates => self.stop.cancel(),
+                Action::StopCandidates => {
+                    // Who is asked in a later round is not stopped by it.
+                    std::mem::replace(&mut self.stop, self.kill.child_token()).cancel();
+                }
                 Action::AskJudge(question) => self.ask_judge(&question),
                 Action::Try(attempt) => self.try_answer(attempt),
                 Action::Suspend(gate) => self.suspend(gate).await?,
@@ -227,16 +230,21 @@ impl<'a> Shell<'a> {
 
     fn ask(&mut self, at: usize, provider: Option<Arc<dyn Provider>>) {
         let planned = &self.plan.candidates[at];
-        let persona = planned.persona.iter().map(|text| Message::new(Role::System, text));
-        let task = Message::new(Role::User, &self.order.task);
-        let turn = self.turn(persona.chain([task]).collect(), None);
+        let task = &self.order.task;
+        let messages = match self.machine.revision(at) {
+            Some(revision) => revision.messages(planned.persona.as_deref(), task, random_token),
+            None => {
+                let persona = planned.persona.iter().map(|text| Message::new(Role::System, text));
+                persona.chain([Message::new(Role::User, task)]).collect()
+            }
+        };
+        let turn = self.turn(messages, None);
         self.start(Seat::Candidate(at), provider, turn, planned.name.clone());
     }
 
     fn ask_judge(&mut self, question: &Question) {
         let provider = self.team.judges.get(&question.provider).cloned();
-        // A version 4 UUID: 122 bits of the system's randomness.
-        let messages = question.messages(&self.order.task, || RunId::random().to_string());
+        let messages = question.messages(&self.order.task, random_token);
         let turn = self.turn(messages, Some(question.schema()));
         self.start(Seat::Judge, provider, turn, format!("{} ({})", question.form.judge(), question.provider));
     }
@@ -381,6 +389,11 @@ impl<'a> Shell<'a> {
     fn say_settled(&self, note: String) {
         self.engine.ticks.tick(&ticks::settled(note));
     }
+}
+
+/// A version 4 UUID: 122 bits of the system's randomness.
+fn random_token() -> String {
+    RunId::random().to_string()
 }
 
 fn by_shutdown() -> Control {

@@ -56,16 +56,16 @@ pub(super) fn messages(question: &Question, task: &str, token: &str) -> Vec<Mess
     let mut rules = format!("{}{ON_DATA}{}", form.instructions(), form.reply());
     if let Some(rubric) = rubric {
         rules.push_str(ON_RUBRIC);
-        push_block(&mut shown, "rubric", rubric, token);
+        push_block(&mut shown, "rubric", &cut_block(rubric, token), token);
     }
-    push_block(&mut shown, "task", task, token);
+    push_block(&mut shown, "task", &cut_block(task, token), token);
     push_guidance(&mut shown, guidance, token);
     for (position, text) in texts.iter().enumerate() {
-        push_block(&mut shown, &format!("candidate {}", label(position)), text, token);
+        push_block(&mut shown, &format!("candidate {}", label(position)), &cut_block(text, token), token);
     }
     if let Form::Confirm { claim } = form {
         rules.push_str(ON_CLAIM);
-        push_block(&mut shown, "claim", claim, token);
+        push_block(&mut shown, "claim", &cut_block(claim, token), token);
     }
     if !guidance.is_empty() {
         rules.push_str(ON_GUIDANCE);
@@ -85,8 +85,8 @@ pub(crate) fn with_repair(mut messages: Vec<Message>, reply: &str, problem: &str
     messages
 }
 
-fn push_block(shown: &mut String, name: &str, text: &str, token: &str) {
-    let text = middle_cut(text, &format!("\n[{token} a part is left out here]\n"));
+/// `text` between genuine markers.
+pub(crate) fn push_block(shown: &mut String, name: &str, text: &str, token: &str) {
     shown.push_str(&format!("[{token} begin {name}]\n{text}\n[{token} end {name}]\n\n"));
 }
 
@@ -106,8 +106,13 @@ fn push_guidance(shown: &mut String, guidance: &[Guidance], token: &str) {
     }
     for (position, word) in guidance.iter().enumerate().skip(first) {
         let text = format!("from {}:\n{}", word.from, word.text);
-        push_block(shown, &format!("guidance {}", position + 1), &text, token);
+        push_block(shown, &format!("guidance {}", position + 1), &cut_block(&text, token), token);
     }
+}
+
+/// `text`, or its two ends with a genuine note between them where it is longer than what is shown.
+pub(crate) fn cut_block(text: &str, token: &str) -> String {
+    middle_cut(text, &format!("\n[{token} a part is left out here]\n"))
 }
 
 fn middle_cut(text: &str, note: &str) -> String {

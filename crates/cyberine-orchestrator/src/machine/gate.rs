@@ -27,7 +27,8 @@ impl Machine {
 
     /// As long as the gate is not closed a rejection ends the run, whatever else was decided.
     pub(super) fn decided(&mut self, decision: Decision, effects: &mut Effects) {
-        if self.setup.gate.is_none() {
+        // It stands before the first judging, and not before that of a later round.
+        if self.setup.gate.is_none() || self.round() > 1 {
             return;
         }
         match (&self.phase, decision.choice) {

@@ -11,7 +11,6 @@ use crate::consensus::{Answer, consensus};
 use crate::judge::{Contender, Judge, Juror, Next, Question, Standing, family};
 use crate::llm_judge::LlmJudge;
 use crate::machine::Action;
-use crate::plan::STEP_ID;
 use crate::trial::{CommandJudge, TrialError, TrialReport};
 
 impl Machine {
@@ -58,7 +57,7 @@ impl Machine {
     fn judge(&mut self, effects: &mut Effects) {
         while let Phase::Judging { next_judge, judge: None } = &mut self.phase {
             let Some(kind) = self.setup.judges.get(*next_judge).copied() else {
-                return self.done(effects);
+                return self.all_judged(effects);
             };
             *next_judge += 1;
             let contenders = self.contenders();
@@ -79,7 +78,7 @@ impl Machine {
     }
 
     fn seated(&self, kind: JudgeKind, contenders: Vec<Contender>) -> Box<dyn Judge> {
-        let seed = self.setup.seed;
+        let seed = self.setup.seed.wrapping_add(self.round() as u64 - 1);
         match kind {
             JudgeKind::Consensus => Box::new(Equivalence::new(contenders, self.jurors())),
             JudgeKind::LlmJudge => Box::new(LlmJudge::new(contenders, self.jurors(), seed)),
@@ -98,7 +97,7 @@ impl Machine {
         let Some(mut judge) = self.take_judge() else { return };
         self.purse.settle_judge(&usage, reply.as_ref().err().map(|error| error.code.as_str()));
         effects.append.push(RunEvent::JudgeReplied {
-            step: STEP_ID.to_owned(),
+            step: self.step_id(),
             judge: judge.asked().unwrap_or_default().to_owned(),
             error: reply.as_ref().err().cloned(),
             usage,
@@ -162,7 +161,7 @@ impl Machine {
     fn judge_asked(&self, judge: &str) -> RunEvent {
         let juror = self.setup.jurors.iter().find(|juror| juror.id == judge);
         RunEvent::JudgeAsked {
-            step: STEP_ID.to_owned(),
+            step: self.step_id(),
             judge: judge.to_owned(),
             kind: juror.map(|juror| juror.kind.clone()).unwrap_or_default(),
             model: juror.and_then(|juror| juror.model.clone()),
@@ -173,15 +172,14 @@ impl Machine {
     /// Those who answered, and whom no judge has ruled out.
     fn contenders(&self) -> Vec<Contender> {
         let stands = self.setup.contestants.iter().zip(&self.stands);
-        let contenders = stands.filter_map(|(contestant, stand)| match stand {
-            Stand::Done(text) => Some(Contender {
+        let contenders = stands.filter_map(|(contestant, stand)| {
+            Some(Contender {
                 id: contestant.id.clone(),
                 provider: contestant.provider.clone(),
                 family: family::family(&contestant.kind, contestant.model.as_deref()),
                 model: contestant.model.clone(),
-                text: text.clone(),
-            }),
-            Stand::Waiting | Stand::Running { .. } | Stand::Failed(_) => None,
+                text: stand.answer()?.to_owned(),
+            })
         });
         let left = |one: &Contender| self.left.as_ref().is_none_or(|left| left.contains(&one.id));
         contenders.filter(left).collect()
@@ -209,7 +207,7 @@ impl Machine {
         if own.iter().any(|stand| matches!(stand, Stand::Done(_))) {
             return Some(Standing::Candidate);
         }
-        let broken = |stand: &&Stand| matches!(stand, Stand::Failed(code) if *code != SUPERSEDED);
+        let broken = |stand: &&Stand| matches!(stand, Stand::Failed(code) | Stand::Kept { code, .. } if *code != SUPERSEDED);
         if own.iter().any(broken) {
             return None;
         }
@@ -222,13 +220,13 @@ impl Machine {
         Some(twin.or(kin).unwrap_or(Standing::Outside))
     }
 
-    fn has_winner(&self) -> bool {
+    pub(super) fn has_winner(&self) -> bool {
         self.verdicts.iter().any(|(_, winner)| winner.is_some())
     }
 
-    fn judged(&mut self, verdict: Verdict, effects: &mut Effects) {
+    pub(super) fn judged(&mut self, verdict: Verdict, effects: &mut Effects) {
         self.verdicts.push((verdict.outcome, verdict.winner.clone()));
-        effects.append.push(RunEvent::Judged { step: STEP_ID.to_owned(), verdict });
+        effects.append.push(RunEvent::Judged { step: self.step_id(), verdict });
     }
 
     /// What a judge had used before it was stopped has been spent: a verdict carries it.

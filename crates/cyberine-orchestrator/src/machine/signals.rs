@@ -32,6 +32,8 @@ pub(crate) struct Setup {
     pub(crate) quorum: usize,
     /// How many answers suffice; none where all are waited for.
     pub(crate) first: Option<usize>,
+    /// How often the candidates are asked at most; at least once.
+    pub(crate) rounds: usize,
     pub(crate) max_parallel: usize,
     pub(crate) judge_always: bool,
     /// Whether a model compares answers that are not equal.

@@ -1,12 +1,14 @@
 use super::*;
 use crate::config::JudgeKind;
 use crate::judge::Standing;
+use crate::plan::STEP_ID;
 use cyberine_run_store::{CandidateError, Choice};
 
 mod any_course;
 mod gated;
 mod guided;
 mod held;
+mod rounds;
 mod sampled;
 
 fn contestant(name: &str) -> Contestant {
@@ -27,6 +29,7 @@ fn setup(names: &[&str]) -> Setup {
         jurors: names.iter().map(|name| contestant(name)).collect(),
         quorum: 2,
         first: None,
+        rounds: 1,
         max_parallel: 16,
         judge_always: false,
         equivalence: false,

@@ -265,6 +265,7 @@ pub(crate) fn plan(candidates: &[String], judges: &[String]) -> Plan {
         judge_providers: judges.iter().map(planned).collect(),
         quorum: 2.min(candidates.len()),
         first: None,
+        rounds: 1,
         max_parallel: 16,
         retries: 3,
         judge_always: false,

@@ -8,6 +8,7 @@ mod fake;
 mod faults;
 mod judging;
 mod post;
+mod rounds;
 mod sampling;
 mod steering;
 mod supervisor;

@@ -7,7 +7,8 @@ use cyberine_orchestrator::{
     Supervisor,
 };
 use cyberine_run_store::{
-    CancelOutcome, Claim, Ledger, ProcessCount, Registry, Reserve, Run, RunEvent, RunState, RunStore, SqliteRunStore,
+    CancelOutcome, Claim, Ledger, ProcessCount, Registry, Reserve, Run, RunEvent, RunState, RunStore,
+    SqliteRunStore,
 };
 use cyberine_types::{Clock, ManualClock, RunId, SystemClock, Usd};
 use futures_util::FutureExt as _;
@@ -175,7 +176,10 @@ async fn a_request_can_be_taken_back_at_any_moment() {
     let launcher = InProcessLauncher::new(engine, move |_| team.clone());
     let supervisor = Supervisor::new(store.clone(), launcher, Arc::new(NoProcesses));
     for moment in 0..24 {
-        let request = DispatchRequest { reserve: Reserve::of(Usd::from_dollars(1.0), None), ..request(&stage.plan, &cwd) };
+        let request = DispatchRequest {
+            reserve: Reserve::of(Usd::from_dollars(1.0), None),
+            ..request(&stage.plan, &cwd)
+        };
         let dispatching = supervisor.dispatch(request);
         // Half of the moments are turns of this thread, half of them last longer.
         let waiting = async {
@@ -197,7 +201,10 @@ async fn a_request_can_be_taken_back_at_any_moment() {
         }
     }
     // Whatever was dropped before this one is admitted before it, or not at all.
-    let last = supervisor.dispatch(DispatchRequest { reserve: Reserve::of(Usd::from_dollars(1.0), None), ..request(&stage.plan, &cwd) });
+    let last = supervisor.dispatch(DispatchRequest {
+        reserve: Reserve::of(Usd::from_dollars(1.0), None),
+        ..request(&stage.plan, &cwd)
+    });
     supervisor.cancel(soon(last).await.unwrap().run, "test@1".into(), None).await.unwrap();
     let settled = async {
         while !store.unsettled().await.unwrap().is_empty() {

@@ -514,3 +514,71 @@ fn a_candidate_that_was_stopped_since_others_sufficed_is_cancelled_and_no_error(
     let run = folded(vec![step(), asked("a", Billing::Free), failed("a", "superseded")]).unwrap();
     assert_eq!(run.steps[0].candidates[0].state, RunState::Cancelled);
 }
+
+/// `event` in the step `r` in place of `s`.
+fn again(event: RunEvent) -> RunEvent {
+    let mut value = serde_json::to_value(event).unwrap();
+    value["step"] = json!("r");
+    serde_json::from_value(value).unwrap()
+}
+
+fn kept(candidate: &str, from: &str) -> RunEvent {
+    let (candidate, from_step) = (candidate.to_owned(), from.to_owned());
+    RunEvent::CandidateKept { step: "r".to_owned(), candidate, from_step }
+}
+
+/// A round in which `a` and `b` answered and were judged, and a second in which both are asked.
+fn two_rounds(more: Vec<RunEvent>) -> Result<Run, FoldError> {
+    let tie = RunEvent::Judged { step: "s".into(), verdict: verdict("consensus", VerdictOutcome::Tie, None) };
+    let first = ["a", "b"].map(|one| asked(one, Billing::Metered));
+    let answers = vec![done("a", "x", paid(0.25)), done("b", "y", paid(0.25)), tie, again(step())];
+    let second = first.clone().map(again);
+    folded([vec![step()], first.into(), answers, second.into(), more].concat())
+}
+
+#[test]
+fn a_candidate_that_fails_in_a_later_step_keeps_its_answer_and_what_the_failure_used_is_charged() {
+    let cut = RunEvent::CandidateFailed {
+        step: "r".into(),
+        candidate: "a".into(),
+        code: "cut".into(),
+        message: "no".into(),
+        usage: paid(0.5),
+        duration_ms: 9,
+    };
+    let won = again(RunEvent::Judged {
+        step: "s".into(),
+        verdict: verdict("consensus", VerdictOutcome::Majority, Some("a")),
+    });
+    let last = again(done("b", "x", paid(0.25)));
+    let run =
+        two_rounds(vec![cut.clone(), kept("a", "s"), last, won, settled(RunState::Done, None)]).unwrap();
+    let candidate = &run.steps[1].candidates[0];
+    assert_eq!((candidate.state, candidate.output.as_str()), (RunState::Done, "x"));
+    assert_eq!(candidate.kept_from.as_deref(), Some("s"));
+    assert_eq!(candidate.error.as_ref().unwrap().code, "cut");
+    assert_eq!((charge(&run), run.usage.usd), (Usd::from_dollars(1.25), Some(Usd::from_dollars(1.25))));
+    assert_eq!(run.winner().map(|one| one.id.as_str()), Some("a"));
+    let plain: Run = serde_json::from_value(serde_json::to_value(&run).unwrap()).unwrap();
+    assert_eq!(plain, run);
+
+    let refused = |more: Vec<RunEvent>| two_rounds(more).unwrap_err();
+    assert!(matches!(refused(vec![kept("a", "s")]), FoldError::Unknown { .. }), "it has not failed");
+    assert!(matches!(refused(vec![cut.clone(), kept("a", "q")]), FoldError::Unknown { what: "step", .. }));
+    assert!(matches!(refused(vec![cut.clone(), kept("a", "r")]), FoldError::Unknown { .. }), "no answer");
+    let twice = vec![cut, kept("a", "s"), kept("a", "s")];
+    assert!(matches!(refused(twice), FoldError::Duplicate { what: "answer", .. }));
+}
+
+#[test]
+fn a_step_that_was_judged_is_done_when_the_next_begins_and_what_is_cut_off_is_of_the_next() {
+    let run = two_rounds(vec![]).unwrap();
+    assert_eq!(
+        run.steps.iter().map(|step| step.state).collect::<Vec<_>>(),
+        [RunState::Done, RunState::Running]
+    );
+    let run = two_rounds(vec![settled(RunState::Cancelled, None)]).unwrap();
+    let states: Vec<_> = run.steps.iter().map(|step| (step.state, step.candidates[0].state)).collect();
+    assert_eq!(states, [(RunState::Done, RunState::Done), (RunState::Cancelled, RunState::Cancelled)]);
+    assert_eq!(run.winner(), None);
+}

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cyberine_orchestrator::STEP_ID;
 use cyberine_run_store::{Event, Run, RunEvent, RunState};
 use cyberine_types::{Billing, RunId, Timestamp};
 
@@ -58,6 +59,10 @@ impl Names {
                     format!("{}: {}; asks its model {}", self.name(candidate), escaped(code), escaped(model));
                 line("candidateFellBack", text, None)
             }
+            RunEvent::CandidateKept { candidate, from_step, .. } => {
+                let text = format!("{}: keeps its answer of {}", self.name(candidate), escaped(from_step));
+                line("candidateKept", text, None)
+            }
             RunEvent::CandidateDone { candidate, usage, duration_ms, .. } => {
                 let used = billed(usage, self.billing(candidate));
                 let text = format!("{}: done, {used}, {}", self.name(candidate), seconds(*duration_ms));
@@ -90,6 +95,9 @@ fn of_run(id: RunId, event: &RunEvent) -> Option<Line> {
             format!("queued in {}: {}", escaped(cwd), cut(prompt, TEXT)),
             Some(RunState::Queued),
         ),
+        RunEvent::StepStarted { step, name } if step != STEP_ID => {
+            line("stepStarted", format!("{}: asks again", escaped(name)), None)
+        }
         RunEvent::Started { .. } => line("started", "running", Some(RunState::Running)),
         RunEvent::JudgeAsked { judge, .. } => {
             line("judgeAsked", format!("asks the judge {}", escaped(judge)), None)

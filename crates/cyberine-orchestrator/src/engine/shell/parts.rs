@@ -24,6 +24,7 @@ pub(super) fn setup(plan: &Plan, team: &Team, steers: &[Steer]) -> Setup {
         jurors: jurors.collect(),
         quorum: plan.quorum,
         first: plan.first,
+        rounds: plan.most_rounds(),
         max_parallel: plan.max_parallel,
         judge_always: plan.judge_always,
         equivalence: plan.equivalence,

@@ -25,6 +25,9 @@ struct Course {
     judge_always: bool,
     judges: Vec<JudgeKind>,
     equivalence: bool,
+    rounds: usize,
+    /// Turns the endings of later rounds, so that candidates may fail or agree there.
+    turn: usize,
 }
 
 fn judges() -> impl Strategy<Value = Vec<JudgeKind>> {
@@ -49,8 +52,10 @@ fn courses() -> impl Strategy<Value = Course> {
         moment(),
         proptest::collection::vec(0..14_usize, 0..4),
     );
-    (endings, replies, picks, tuning, outside, judges(), any::<bool>()).prop_map(
-        |(endings, replies, picks, (quorum, max_parallel, judge_always), outside, judges, equivalence)| {
+    let asking = (any::<bool>(), 1..4_usize, 0..5_usize);
+    (endings, replies, picks, tuning, outside, judges(), asking).prop_map(
+        |(endings, replies, picks, (quorum, max_parallel, judge_always), outside, judges, asking)| {
+            let (equivalence, rounds, turn) = asking;
             let (cancel_at, gate, decide_at, expire_at, steer_at) = outside;
             Course {
                 endings,
@@ -66,20 +71,24 @@ fn courses() -> impl Strategy<Value = Course> {
                 judge_always,
                 judges,
                 equivalence,
+                rounds,
+                turn,
             }
         },
     )
 }
 
 enum Open {
-    Candidate(usize),
+    /// Its index, and the round.
+    Candidate(usize, usize),
     Judge(Question),
     Trial(Attempt),
 }
 
 fn end(turn: Open, course: &Course, asked: &mut usize) -> Input {
     match turn {
-        Open::Candidate(at) => match course.endings[at] {
+        Open::Candidate(at, round) => match (usize::from(course.endings[at]) + (round - 1) * course.turn) % 5
+        {
             0 => failed(at, "auth"),
             1 => failed(at, "empty"),
             2 => answered(at, "same"),
@@ -172,8 +181,9 @@ fn play(course: &Course) -> Outcome {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let (quorum, max_parallel, judge_always) = (course.quorum, course.max_parallel, course.judge_always);
     let gate = course.gate.map(|on_expiry| Gate { seconds: 60, on_expiry });
-    let (judges, equivalence) = (course.judges.clone(), course.equivalence);
-    let tuned = Setup { quorum, max_parallel, judge_always, gate, judges, equivalence, ..setup(&names) };
+    let (judges, equivalence, rounds) = (course.judges.clone(), course.equivalence, course.rounds);
+    let tuned =
+        Setup { quorum, max_parallel, judge_always, gate, judges, equivalence, rounds, ..setup(&names) };
     let mut machine = Machine::new(tuned);
     let (mut outcome, mut open, mut asked) = (Outcome::default(), Vec::new(), 0);
     let (mut inputs, mut killed) = (vec![Input::Begin], false);
@@ -188,7 +198,10 @@ fn play(course: &Course) -> Outcome {
             outcome.log.extend(effects.append);
             for action in effects.actions {
                 match action {
-                    Action::Ask(at) | Action::AskFallback(at) => open.push(Open::Candidate(at)),
+                    Action::Ask(at) | Action::AskFallback(at) => {
+                        assert_eq!(machine.revision(at).is_some(), machine.round() > 1);
+                        open.push(Open::Candidate(at, machine.round()));
+                    }
                     Action::StopCandidates => {}
                     Action::AskJudge(question) => {
                         outcome.asked.push(question.guidance.len());
@@ -276,11 +289,24 @@ proptest! {
             let rejected = course.gate.is_some() && ends[0].detail.starts_with("rejected by ");
             prop_assert!(rejected || course.cancel_at.is_some(), "{}", ends[0].detail);
         }
-        for step in &run.steps {
-            let judging: u64 = step.verdicts.iter().map(|verdict| verdict.usage.output).sum();
-            prop_assert_eq!(judging, u64::try_from(asked).unwrap(), "every reply is paid for once");
-            prop_assert_eq!(step.judge_calls.len(), asked, "every question is in the log");
-            prop_assert_eq!(run.usage.output, judging);
+        let judging: u64 =
+            run.steps.iter().flat_map(|step| &step.verdicts).map(|verdict| verdict.usage.output).sum();
+        prop_assert_eq!(judging, u64::try_from(asked).unwrap(), "every reply is paid for once");
+        let calls: usize = run.steps.iter().map(|step| step.judge_calls.len()).sum();
+        prop_assert_eq!(calls, asked, "every question is in the log");
+        prop_assert_eq!(run.usage.output, judging);
+        prop_assert!(run.steps.len() <= course.rounds);
+        for (step, number) in run.steps.iter().zip(1..) {
+            prop_assert_eq!(&step.id, &crate::plan::step_id(number));
+            prop_assert!(number == run.steps.len() || step.winner().is_none() && step.state == RunState::Done);
+            if number > 1 {
+                let before = &run.steps[number - 2];
+                let asked = |id: &str| before.candidates.iter().any(|one| one.id == id && !one.output.is_empty());
+                prop_assert!(step.candidates.iter().all(|one| asked(&one.id)), "who had answered is asked");
+                if run.state != RunState::Cancelled {
+                    prop_assert!(step.candidates.iter().all(|one| one.state == RunState::Done));
+                }
+            }
             if let Some(winner) = step.verdict.as_ref().and_then(|verdict| verdict.winner.as_ref()) {
                 let won = step.candidates.iter().find(|one| one.id == *winner).unwrap();
                 prop_assert_eq!(won.state, RunState::Done);
