@@ -314,6 +314,24 @@ mod tests {
     }
 
     #[test]
+    fn every_further_round_costs_the_answers_that_are_shown_and_a_judging() {
+        let told = |rounds| {
+            let config = OrchestrateConfig { rounds, ..OrchestrateConfig::default() };
+            let plan = planned(&[("a", PRICED), ("b", FREE)], &config);
+            Estimate::of(&plan, 4_000).providers.swap_remove(0)
+        };
+        let (one, three) = (told(1), told(3));
+        assert_eq!((three.candidate_turns, three.judge_turns), (3, 3 * one.judge_turns));
+        assert_eq!(three.likely, one.likely, "the first round is likely to decide");
+        // An answer of `a` has 8,000 bytes at most and one of `b` as much as is shown.
+        let shown = 8_000 + 96_000 + REVISION_FRAME + 2 * ANSWER_FRAME;
+        let again = 2 * (4_000 + shown).div_ceil(2) + 2 * 300;
+        let judging = 2 * 6 * ((4_000 + 8_000 + 96_000 + JUDGE_FRAME).div_ceil(2) + 300);
+        let turns = Usd::from_micros(2 * (again + judging) + 10 * 1_000 * (2 + 2 * 6));
+        assert_eq!(three.at_most, Some(one.at_most.unwrap() + turns));
+    }
+
+    #[test]
     fn what_nobody_knows_is_told_as_that() {
         let plan = planned(&[("a", PRICED), ("b", FREE), ("c", UNPRICED)], &OrchestrateConfig::default());
         let estimate = Estimate::of(&plan, 400);

@@ -18,6 +18,7 @@ mod orchestrate;
 mod place;
 mod probing;
 mod race;
+mod rounds;
 mod sampling;
 mod spending;
 mod terminal;

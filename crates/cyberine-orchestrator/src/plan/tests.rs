@@ -98,6 +98,25 @@ fn a_plan_from_before_there_were_roles_is_read() {
 }
 
 #[test]
+fn rounds_are_frozen_and_a_plan_from_before_there_were_any_has_one() {
+    let made = |rounds: usize, names: &[&str], judges: Vec<JudgeKind>| {
+        let config = OrchestrateConfig { rounds, judges, ..OrchestrateConfig::default() };
+        plan(&config, &providers(names), 7).unwrap()
+    };
+    let judges = vec![JudgeKind::Consensus];
+    let one = made(1, &["a", "b"], judges.clone());
+    let spec = one.to_spec().unwrap();
+    assert!(spec.get("rounds").is_none(), "an older version reads it");
+    assert_eq!((Plan::from_spec(&spec).unwrap().rounds, &one.most_rounds()), (1, &1));
+    let three = made(3, &["a", "b"], judges.clone());
+    assert_eq!(three.to_spec().unwrap()["rounds"], 3);
+    assert_eq!(Plan::from_spec(&three.to_spec().unwrap()).unwrap(), three);
+    assert_eq!(three.most_rounds(), 3);
+    assert_eq!(made(3, &["a"], judges).most_rounds(), 1, "there is nobody to agree with");
+    assert_eq!(made(3, &["a", "b"], vec![]).most_rounds(), 1, "there is nobody to say so");
+}
+
+#[test]
 fn a_role_of_nobody_and_fewer_answers_than_are_judged_are_refused() {
     let refused =
         |config: OrchestrateConfig| plan(&config, &providers(&["a", "b", "c"]), 0).unwrap_err().to_string();
