@@ -1,6 +1,7 @@
 //! Critics attack each answer; who survives is ranked.
 
 mod course;
+mod look;
 mod reply;
 
 use std::collections::BTreeSet;
@@ -14,6 +15,7 @@ use crate::judge::{
 use crate::llm_judge::LlmJudge;
 use crate::text::{capped, preview};
 use course::Task;
+use look::Half;
 pub(crate) use reply::schema;
 
 /// The name of this judge.
@@ -26,13 +28,11 @@ const LOOKS: usize = 3;
 
 /// Judging by attack: pure, driven by the replies it is given.
 ///
-/// Each answer is shown alone to up to three critics, those nearest to its author last and the
-/// author itself only where nobody else is left. An attack whose quote does not stand in the
-/// answer is dropped. A fatal attack is confirmed where two critics have one each, or where a
-/// second look says so: a juror, another one where there is another, is shown the claim beside all
-/// answers under other labels and not told whom it was raised against. Who is hit by a confirmed
-/// fatal attack is out. A lone survivor wins, several are ranked in both orders, and where nobody
-/// survives nobody wins.
+/// Up to three critics are shown each answer alone, its author only where nobody else is left. The
+/// attacks of a critic count only once it has looked at every answer, so that one that fails midway
+/// decides nothing. An attack whose quote does not stand in the answer is dropped. A fatal attack
+/// is confirmed by a second look ([`look`]) in two orders. Who is hit by a confirmed one is out. A
+/// lone survivor wins, several are ranked in both orders, and where nobody survives nobody wins.
 #[derive(Debug)]
 pub(crate) struct Adversarial {
     contenders: Vec<Contender>,
@@ -43,6 +43,10 @@ pub(crate) struct Adversarial {
     seed: u64,
     /// Who has looked at whom: critic and contender.
     heard: BTreeSet<(usize, usize)>,
+    /// The second look that has been taken in one order: who looked, at what, whom it named.
+    half: Option<Half>,
+    /// Who has looked a second time.
+    checked: BTreeSet<usize>,
     attacks: Vec<Raised>,
     dropped: usize,
     votes: Vec<Vote>,
@@ -85,7 +89,7 @@ impl Judge for Adversarial {
         }
         match self.task() {
             Some(Task::Attack { critic, contender }) => self.attacked(critic, contender, reply, usage),
-            Some(Task::Look { by, attack, order }) => self.looked(by, attack, &order, reply, usage),
+            Some(Task::Look { by, attack, order }) => self.looked(by, attack, order, reply, usage),
             None => return,
         }
         self.rank_where_needed();
@@ -116,6 +120,8 @@ impl Adversarial {
             jurors,
             seed,
             heard: BTreeSet::new(),
+            half: None,
+            checked: BTreeSet::new(),
             attacks: Vec::new(),
             dropped: 0,
             votes: Vec::new(),
@@ -165,40 +171,6 @@ impl Adversarial {
             looked_at: false,
             confirmed: false,
         }));
-        self.confirm_what_two_say(contender);
-    }
-
-    /// Two critics that each find something fatal need no second look.
-    fn confirm_what_two_say(&mut self, contender: usize) {
-        let fatal =
-            |attack: &&mut Raised| attack.contender == contender && attack.severity == Severity::Fatal;
-        let critics: BTreeSet<usize> =
-            self.attacks.iter_mut().filter(fatal).map(|attack| attack.critic).collect();
-        if critics.len() >= 2 {
-            self.attacks.iter_mut().filter(fatal).for_each(|attack| attack.confirmed = true);
-        }
-    }
-
-    fn looked(
-        &mut self,
-        by: usize,
-        attack: usize,
-        order: &[usize],
-        reply: Result<String, String>,
-        usage: &Usage,
-    ) {
-        let parse = |text: &str| reply::true_of(text, order.len());
-        let Heard::Reply(named) = self.bench.hear_from(by, reply, usage, parse) else { return };
-        let raised = &mut self.attacks[attack];
-        raised.looked_at = true;
-        raised.confirmed = named.places.iter().any(|place| order[*place] == raised.contender);
-        let verdict = if raised.confirmed { "holds" } else { "does not hold" };
-        self.votes.push(Vote {
-            voter: format!("{}, on a fatal attack: {verdict}", self.jurors[by].provider),
-            candidate: Some(self.contenders[raised.contender].id.clone()),
-            score: None,
-            reason: Some(format!("{} — {}", preview(&raised.claim, 200), preview(&named.reason, 200))),
-        });
     }
 
     /// The contenders that no confirmed fatal attack has hit.
@@ -207,15 +179,9 @@ impl Adversarial {
         (0..self.contenders.len()).filter(|at| !hit(at)).collect()
     }
 
-    /// A contender that no critic has looked at.
-    fn unheard(&self) -> Option<&Contender> {
-        let heard = |at: usize| self.heard.iter().any(|(_, contender)| *contender == at);
-        self.contenders.iter().enumerate().find(|(at, _)| !heard(*at)).map(|(_, contender)| contender)
-    }
-
     fn rank_where_needed(&mut self) {
         let survivors = self.survivors();
-        if self.task().is_some() || self.unheard().is_some() || survivors.len() < 2 {
+        if self.task().is_some() || !self.is_examined() || survivors.len() < 2 {
             return;
         }
         let contenders = survivors.iter().map(|at| self.contenders[*at].clone()).collect();
@@ -224,9 +190,9 @@ impl Adversarial {
     }
 
     fn without_ranking(&self) -> Ruling {
-        if let Some(unheard) = self.unheard() {
-            let why = format!("no critic has looked at `{}`, so the answers cannot be compared", unheard.id);
-            return Ruling { verdict: self.verdict(VerdictOutcome::Unjudged, None, &why, &[]), left: None };
+        if !self.is_examined() {
+            let why = "no critic has looked at every answer, so they cannot be compared";
+            return Ruling { verdict: self.verdict(VerdictOutcome::Unjudged, None, why, &[]), left: None };
         }
         let survivors = self.survivors();
         let left: Vec<String> = survivors.iter().map(|at| self.contenders[*at].id.clone()).collect();
@@ -269,15 +235,24 @@ impl Adversarial {
         if out.is_empty() { String::new() } else { format!(": {}", out.join(", ")) }
     }
 
-    fn verdict(&self, outcome: VerdictOutcome, winner: Option<String>, why: &str, votes: &[Vote]) -> Verdict {
-        let own = self.heard.iter().filter(|(critic, contender)| {
-            self.jurors[*critic].provider == self.contenders[*contender].provider
+    /// What has to be said of those who looked.
+    fn caveats(&self) -> String {
+        let own = self.heard.iter().filter(|(critic, contender)| self.is_author(*critic, *contender));
+        let own = own.map(|(_, contender)| {
+            format!("Nobody but its own author attacked `{}`. ", self.contenders[*contender].id)
         });
-        let mut caveats: String = own
-            .map(|(_, contender)| {
-                format!("Nobody but its own author attacked `{}`. ", self.contenders[*contender].id)
-            })
-            .collect();
+        let critics: BTreeSet<usize> = self.heard.iter().map(|(critic, _)| *critic).collect();
+        let all: BTreeSet<usize> = critics.union(&self.checked).copied().collect();
+        let near = all.iter().map(|at| self.jurors[*at].caveat("critic"));
+        let partly = critics.iter().filter(|critic| !self.has_seen_all(**critic)).map(|critic| {
+            let name = &self.jurors[*critic].provider;
+            format!("`{name}` has not looked at every answer, so that its attacks do not count. ")
+        });
+        own.chain(near).chain(partly).collect()
+    }
+
+    fn verdict(&self, outcome: VerdictOutcome, winner: Option<String>, why: &str, votes: &[Vote]) -> Verdict {
+        let mut caveats = self.caveats();
         if self.dropped > 0 {
             caveats
                 .push_str(&format!("{} attacks quoted what is not there and were dropped. ", self.dropped));

@@ -41,6 +41,8 @@ pub(crate) struct Juror {
     pub(crate) family: Option<String>,
     /// Its model, where known.
     pub(crate) model: Option<String>,
+    /// What is asked in the end: its program or address, and its model.
+    pub(crate) source: Option<String>,
     /// What it has to do with the candidates.
     pub(crate) standing: Standing,
 }
@@ -72,6 +74,11 @@ impl Standing {
 }
 
 impl Juror {
+    /// Whether this juror and `other` are one under two names.
+    pub(crate) fn is_twin_of(&self, other: &Self) -> bool {
+        self.provider == other.provider || (self.source.is_some() && self.source == other.source)
+    }
+
     /// What this juror has to do with one candidate.
     pub(crate) fn standing_to(&self, contender: &Contender) -> Standing {
         let same = |own: &Option<String>, other: &Option<String>| own.is_some() && own == other;

@@ -201,7 +201,7 @@ impl Examination {
             contenders.reverse();
         }
         let (provider, standing) = (self.judge.clone(), Standing::Outside);
-        let juror = Juror { provider, family: None, model: None, standing };
+        let juror = Juror { provider, family: None, model: None, source: None, standing };
         let in_order = (0..).find(|seed| shuffle::order(2, *seed) == [0, 1]).unwrap_or_default();
         self.current = Some(LlmJudge::new(contenders, vec![juror], in_order));
     }

@@ -13,6 +13,10 @@ const MOST: usize = 8;
 /// The longest claim, in characters.
 const CLAIM_CHARS: usize = 300;
 
+/// A quote of fewer words than this and fewer characters than that occurs by chance.
+const QUOTED_WORDS: usize = 3;
+const QUOTED_CHARS: usize = 12;
+
 /// An attack as a critic wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -84,8 +88,13 @@ pub(super) fn true_of(text: &str, count: usize) -> Result<Named, ReplyError> {
     Ok(Named { places, reason })
 }
 
-/// Whether a quote stands in `text`, white space aside. No quote stands anywhere.
+/// Whether a quote stands in `text`, white space aside. No quote stands anywhere. One that is too
+/// short to show anything stands nowhere, unless it is all of the text.
 pub(super) fn stands_in(quote: Option<&str>, text: &str) -> bool {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    quote.is_none_or(|quote| words(text).contains(&words(quote)))
+    quote.is_none_or(|quote| {
+        let (quote, text) = (words(quote), words(text));
+        let tells = quote.split(' ').count() >= QUOTED_WORDS || quote.chars().count() >= QUOTED_CHARS;
+        quote == text || (tells && text.contains(&quote))
+    })
 }

@@ -8,7 +8,7 @@ fn contender(id: &str, text: &str) -> Contender {
 
 fn juror(name: &str) -> Juror {
     let standing = if ["a", "b", "c"].contains(&name) { Standing::Candidate } else { Standing::Outside };
-    Juror { provider: name.to_owned(), family: None, model: None, standing }
+    Juror { provider: name.to_owned(), family: None, model: None, source: None, standing }
 }
 
 fn judge(texts: &[&str], jurors: &[&str], seed: u64) -> Adversarial {
@@ -49,7 +49,7 @@ fn named(question: &Question, mark: &str) -> Option<String> {
 /// A critic that finds whatever holds `false` fatal, and a judge that prefers what holds `best`.
 fn honest(question: &Question) -> Result<String, String> {
     Ok(match &question.form {
-        Form::Attack if question.texts[0].contains("false") => attack("fatal", Some("false")),
+        Form::Attack if question.texts[0].contains("false") => attack("fatal", Some(&question.texts[0])),
         Form::Attack => json!({ "attacks": [] }).to_string(),
         Form::Confirm { .. } => {
             json!({ "true_of": named(question, "false").into_iter().collect::<Vec<_>>(), "reason": "r" })
@@ -75,16 +75,17 @@ fn outcome_of(ruling: &Ruling) -> (VerdictOutcome, Option<&str>) {
 }
 
 #[test]
-fn who_is_hit_fatally_and_twice_is_out_and_the_rest_is_ranked() {
+fn who_is_hit_in_both_orders_is_out_and_the_rest_is_ranked() {
+    let mut first_places = BTreeSet::new();
     for seed in 0..20 {
         let (ruling, asked) = run(judge(&["false one", "the best", "another"], &["j"], seed), honest);
         assert_eq!(outcome_of(&ruling), (VerdictOutcome::Winner, Some("b")));
         assert_eq!(ruling.left, Some(vec!["b".to_owned(), "c".to_owned()]));
-        // Three attacks, one second look, both orders of two.
-        assert_eq!((asked.len(), ruling.verdict.usage.input), (6, 60));
-        let look = asked.iter().find(|question| matches!(question.form, Form::Confirm { .. })).unwrap();
-        assert_eq!(look.texts.len(), 3);
-        assert_ne!(look.texts[0], "false one", "it is not under the label the critic saw");
+        // Three attacks, a second look in two orders, both orders of two.
+        assert_eq!((asked.len(), ruling.verdict.usage.input), (7, 70));
+        let places = places_in_looks(&asked, "false one");
+        assert!(places.len() == 2 && places[0] != places[1], "{places:?}");
+        first_places.insert(places[0]);
         let [raised] = ruling.verdict.attacks.as_slice() else { panic!("{:?}", ruling.verdict.attacks) };
         assert_eq!((raised.critic.as_str(), raised.candidate.as_str(), raised.confirmed), ("j", "a", true));
         assert!(
@@ -94,13 +95,122 @@ fn who_is_hit_fatally_and_twice_is_out_and_the_rest_is_ranked() {
                 .starts_with("2 of 3 answers survive the critics: `a` is out (it is false)")
         );
     }
+    assert_eq!(first_places.len(), 3, "the label of the attacked is drawn");
+}
+
+/// Where the text stood in each second look.
+fn places_in_looks(asked: &[Question], text: &str) -> Vec<usize> {
+    let looks = asked.iter().filter(|question| matches!(question.form, Form::Confirm { .. }));
+    looks.filter_map(|look| look.texts.iter().position(|one| one == text)).collect()
 }
 
 #[test]
-fn two_critics_that_agree_need_no_second_look_and_a_lone_survivor_wins() {
-    let (ruling, asked) = run(judge(&["false one", "fine"], &["j", "k"], 1), honest);
+fn who_raised_an_attack_does_not_confirm_it_while_another_can() {
+    let (ruling, asked) = run(judge(&["false one", "fine"], &["j", "k"], 1), |question| {
+        match (&question.form, question.provider.as_str()) {
+            (Form::Attack, "k") => Ok(json!({ "attacks": [] }).to_string()),
+            _ => honest(question),
+        }
+    });
     assert_eq!(outcome_of(&ruling), (VerdictOutcome::Winner, Some("b")));
-    assert_eq!((asked.len(), ruling.left), (4, Some(vec!["b".to_owned()])));
+    assert_eq!((asked.len(), ruling.left), (6, Some(vec!["b".to_owned()])));
+    let looks = asked.iter().filter(|question| matches!(question.form, Form::Confirm { .. }));
+    assert!(looks.map(|look| look.provider.as_str()).eq(["k", "k"]));
+}
+
+#[test]
+fn a_juror_that_goes_by_places_rules_nobody_out() {
+    let places: [fn(usize) -> Vec<usize>; 5] = [
+        |_| vec![0],
+        |count| vec![count - 1],
+        |_| vec![1],
+        |count| (0..count).collect(),
+        |count| vec![0, count - 1],
+    ];
+    for (texts, seed) in
+        (0..20).flat_map(|seed| [(&["one", "two"][..], seed), (&["one", "two", "three"], seed)])
+    {
+        for place in places {
+            let (ruling, _) = run(judge(texts, &["j", "k"], seed), |question| match &question.form {
+                Form::Attack => Ok(attack("fatal", None)),
+                Form::Confirm { .. } => {
+                    let named = place(question.texts.len()).into_iter().map(crate::judge::prompt::label);
+                    Ok(json!({ "true_of": named.collect::<Vec<_>>(), "reason": "r" }).to_string())
+                }
+                _ => honest(question),
+            });
+            assert_eq!(ruling.left.map(|left| left.len()), Some(texts.len()), "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn what_is_true_of_every_answer_rules_nobody_out() {
+    let (ruling, _) = run(judge(&["one", "two", "three"], &["j", "k"], 4), |question| {
+        match (&question.form, question.provider.as_str()) {
+            (Form::Attack, "j") if question.texts[0] != "two" => Ok(attack("fatal", None)),
+            (Form::Confirm { .. }, _) => Ok(json!({ "true_of": ["A", "B", "C"], "reason": "r" }).to_string()),
+            _ => honest(question),
+        }
+    });
+    assert_eq!(ruling.left.map(|left| left.len()), Some(3));
+    assert!(ruling.verdict.votes.iter().any(|vote| vote.voter.contains("is true of every answer")));
+}
+
+#[test]
+fn a_critic_that_fails_midway_decides_nothing() {
+    for seed in 0..10 {
+        for others in [vec!["k", "j"], vec!["k"]] {
+            let mut heard = 0;
+            let (ruling, _) = run(judge(&["one", "two"], &others, seed), |question| {
+                match (&question.form, question.provider.as_str()) {
+                    (Form::Attack, "k") if heard > 0 => Err("out of money".to_owned()),
+                    (Form::Attack, "k") => {
+                        heard += 1;
+                        Ok(attack("fatal", None))
+                    }
+                    (Form::Confirm { .. }, _) => {
+                        Ok(json!({ "true_of": [named(question, "one").unwrap()], "reason": "r" }).to_string())
+                    }
+                    _ => honest(question),
+                }
+            });
+            let expected = if others.len() == 2 { VerdictOutcome::Tie } else { VerdictOutcome::Unjudged };
+            assert_eq!(outcome_of(&ruling), (expected, None));
+            assert!(ruling.verdict.attacks.iter().all(|attack| !attack.confirmed));
+            let said = "`k` has not looked at every answer, so that its attacks do not count.";
+            assert!(ruling.verdict.rationale.contains(said), "{}", ruling.verdict.rationale);
+        }
+    }
+}
+
+#[test]
+fn a_rival_rules_nobody_out_alone_and_the_verdict_says_who_it_is() {
+    let rival = |question: &Question| match (&question.form, question.provider.as_str()) {
+        (Form::Attack, "b") => Ok(attack("fatal", None)),
+        (Form::Confirm { .. }, "b") => {
+            Ok(json!({ "true_of": [named(question, "one").unwrap()], "reason": "r" }).to_string())
+        }
+        (Form::Confirm { .. }, _) => Ok(json!({ "true_of": [], "reason": "r" }).to_string()),
+        (Form::Rank, _) => Ok("no".to_owned()),
+        _ => honest(question),
+    };
+    for jurors in [&["a", "b"][..], &["b"]] {
+        let (ruling, asked) = run(judge(&["one", "two"], jurors, 1), rival);
+        assert_ne!(ruling.verdict.winner.as_deref(), Some("b"));
+        assert_eq!(ruling.left.map(|left| left.len()), Some(2));
+        assert!(ruling.verdict.rationale.contains("The critic `b` is itself a candidate."));
+        let looks = asked.iter().filter(|question| matches!(question.form, Form::Confirm { .. }));
+        assert!(looks.clone().all(|look| look.provider == "a") && looks.count() <= 1);
+    }
+}
+
+#[test]
+fn one_model_under_two_names_is_one_critic() {
+    let twin = |name: &str| Juror { source: Some("same".to_owned()), ..juror(name) };
+    let contenders = vec![contender("a", "one"), contender("b", "two")];
+    let (_, asked) = run(Adversarial::new(contenders, vec![twin("j"), twin("k")], 1), honest);
+    assert!(asked.iter().filter(|question| question.form == Form::Attack).all(|one| one.provider == "j"));
 }
 
 #[test]
@@ -130,9 +240,28 @@ fn a_quote_of_what_is_not_there_drops_the_attack_and_is_counted() {
 }
 
 #[test]
+fn a_quote_that_is_in_every_text_is_none() {
+    for quote in ["", " ", "a", "a b"] {
+        assert!(!reply::stands_in(Some(quote), "it is a b c d"), "{quote:?}");
+    }
+    for (quote, text) in
+        [("42", "42"), ("a  b c", "it is a b c d"), ("international", "an international one")]
+    {
+        assert!(reply::stands_in(Some(quote), text), "{quote:?}");
+    }
+}
+
+#[test]
 fn where_nobody_survives_nobody_wins() {
     let (ruling, _) = run(judge(&["false one", "false two"], &["j"], 3), |question| match &question.form {
-        Form::Confirm { .. } => Ok(json!({ "true_of": ["A", "B"], "reason": "r" }).to_string()),
+        Form::Attack => {
+            let claim = format!("it is {}", question.texts[0]);
+            Ok(json!({ "attacks": [{ "severity": "fatal", "claim": claim, "quote": null }] }).to_string())
+        }
+        Form::Confirm { claim } => {
+            let text = claim.strip_prefix("it is ").unwrap();
+            Ok(json!({ "true_of": [named(question, text)], "reason": "r" }).to_string())
+        }
         _ => honest(question),
     });
     assert_eq!(outcome_of(&ruling), (VerdictOutcome::Unjudged, None));

@@ -201,6 +201,7 @@ mod tests {
             provider: (*name).to_owned(),
             family: None,
             model: None,
+            source: None,
             standing: Standing::Outside,
         });
         Equivalence::new(contenders.collect(), jurors.collect())

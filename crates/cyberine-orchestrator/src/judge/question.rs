@@ -79,7 +79,7 @@ impl Form {
             Self::Same => "{\"same\": <true or false>, \"reason\": \"<one sentence>\"}.",
             Self::Attack => {
                 "{\"attacks\": [{\"severity\": \"<fatal, major or minor>\", \"claim\": \"<what is wrong, in at most three sentences>\", \
-                 \"quote\": \"<exact words of the answer; leave out where nothing can be quoted>\"}, …]}. \
+                 \"quote\": \"<three or more words of the answer, exactly, or all of it; null where nothing can be quoted>\"}, …]}. \
                  At most eight attacks, the worst first."
             }
             Self::Confirm { .. } => {

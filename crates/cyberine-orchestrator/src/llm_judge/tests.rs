@@ -14,7 +14,7 @@ fn contender(id: &str, text: &str) -> Contender {
 }
 
 fn juror(name: &str, standing: Standing) -> Juror {
-    Juror { provider: name.to_owned(), family: None, model: None, standing }
+    Juror { provider: name.to_owned(), family: None, model: None, source: None, standing }
 }
 
 fn jurors(names: &[&str]) -> Vec<Juror> {

@@ -139,7 +139,7 @@ impl Machine {
                     let question = Question { guidance, rubric, ..question };
                     // Who is not asked is out like one who fails.
                     if let Err(refused) = self.purse.take_judge(&question) {
-                        waiting.replied(Err(refused.to_string()), &Usage::default());
+                        waiting.replied(Err(format!("budget: {refused}")), &Usage::default());
                         continue;
                     }
                     effects.append.push(self.judge_asked(&question.provider));
@@ -191,7 +191,8 @@ impl Machine {
         let jurors = self.setup.jurors.iter().filter_map(|juror| {
             let standing = self.standing(juror)?;
             let family = family::family(&juror.kind, juror.model.as_deref());
-            Some(Juror { provider: juror.id.clone(), family, model: juror.model.clone(), standing })
+            let (model, source) = (juror.model.clone(), juror.source.clone());
+            Some(Juror { provider: juror.id.clone(), family, model, source, standing })
         });
         let mut jurors: Vec<Juror> = jurors.collect();
         jurors.sort_by_key(|juror| juror.standing.nearness());

@@ -17,6 +17,8 @@ pub(crate) struct Contestant {
     pub(crate) provider: String,
     pub(crate) kind: String,
     pub(crate) model: Option<String>,
+    /// What is asked in the end: the program or address, and the model.
+    pub(crate) source: Option<String>,
     pub(crate) billing: Billing,
     /// The model to ask where the first does not answer.
     pub(crate) fallback: Option<String>,

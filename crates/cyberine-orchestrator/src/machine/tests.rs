@@ -17,6 +17,7 @@ fn contestant(name: &str) -> Contestant {
         provider: name.to_owned(),
         kind: "command".into(),
         model: None,
+        source: None,
         billing: Billing::Free,
         fallback: None,
     }

@@ -42,9 +42,17 @@ fn contestant(planned: &Planned, info: &ProviderInfo) -> Contestant {
         provider: planned.provider_name().to_owned(),
         kind: info.kind.clone(),
         model: info.model.clone(),
+        source: Some(source(planned)),
         billing: info.billing,
         fallback: planned.fallback_model.clone(),
     }
+}
+
+/// What is asked in the end, whatever name it has: two of the same program, arguments and model, or
+/// of the same address and model, are one.
+fn source(planned: &Planned) -> String {
+    let profile = planned.provider.profile();
+    format!("{:?}", (profile.program, profile.args, profile.url.trim_end_matches('/'), profile.model))
 }
 
 pub(super) fn input(ended: Ended) -> Input {
