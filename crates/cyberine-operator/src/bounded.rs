@@ -16,16 +16,18 @@ pub(crate) struct Budget {
     pub(crate) line: usize,
     /// Entries of a list.
     pub(crate) list: usize,
+    /// Steps of a run, the latest.
+    pub(crate) steps: usize,
 }
 
 /// From generous to sparse. The last one fits whatever a run holds.
 const BUDGETS: [Budget; 6] = [
-    Budget { preview: 2_000, winner: 12_000, line: 4_096, list: 200 },
-    Budget { preview: 1_000, winner: 4_000, line: 1_000, list: 200 },
-    Budget { preview: 500, winner: 2_000, line: 400, list: 64 },
-    Budget { preview: 200, winner: 1_000, line: 200, list: 24 },
-    Budget { preview: 60, winner: 400, line: 80, list: 12 },
-    Budget { preview: 20, winner: 100, line: 36, list: 4 },
+    Budget { preview: 2_000, winner: 12_000, line: 4_096, list: 200, steps: 200 },
+    Budget { preview: 1_000, winner: 4_000, line: 1_000, list: 200, steps: 5 },
+    Budget { preview: 500, winner: 2_000, line: 400, list: 64, steps: 5 },
+    Budget { preview: 200, winner: 1_000, line: 200, list: 24, steps: 3 },
+    Budget { preview: 60, winner: 400, line: 80, list: 12, steps: 2 },
+    Budget { preview: 20, winner: 100, line: 36, list: 4, steps: 1 },
 ];
 
 /// The most generous result that fits, and whether it is less than the most generous one.

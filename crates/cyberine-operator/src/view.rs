@@ -14,18 +14,21 @@ const WINNER_PREVIEW: usize = 200;
 pub(crate) const MAX_WHOLE: usize = 4 << 20;
 
 /// Everything there is, without any cut.
-const WHOLE: Budget = Budget { preview: usize::MAX, winner: usize::MAX, line: usize::MAX, list: usize::MAX };
+const WHOLE: Budget =
+    Budget { preview: usize::MAX, winner: usize::MAX, line: usize::MAX, list: usize::MAX, steps: usize::MAX };
 
 /// The URI of a run's resource.
 pub(crate) fn uri(run: &Run) -> String {
     format!("cyberine://runs/{}", run.run_id)
 }
 
-/// The bounded view. It says `truncated` where something was cut, and always where the whole is.
+/// The bounded view. It says `truncated` where something was cut, and always where the whole is. Of
+/// several rounds the latest are shown: the last has the winner.
 pub(crate) fn bounded(run: &Run) -> Value {
     fit(|budget, less| {
         let cut_somewhere = less || exceeds(run, budget);
-        let steps = run.steps.iter().take(budget.list).map(|step| bounded_step(step, budget)).collect();
+        let earlier = run.steps.len().saturating_sub(budget.steps);
+        let steps = run.steps.iter().skip(earlier).map(|step| bounded_step(step, budget)).collect();
         frame(run, budget, steps, cut_somewhere)
     })
 }

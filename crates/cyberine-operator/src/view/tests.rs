@@ -93,6 +93,21 @@ fn the_bounded_view_is_bounded_whatever_a_run_holds() {
 }
 
 #[test]
+fn of_many_long_rounds_the_last_is_shown_with_its_winner() {
+    for output in ["a".repeat(9_000), "\u{1}".repeat(9_000)] {
+        let candidates = (0..16).map(|at| candidate(&format!("{at}{}", "n".repeat(60)), &output)).collect();
+        let mut run = run("task", candidates);
+        run.steps = vec![run.steps[0].clone(); 5];
+        run.steps[4].id = "round-5".into();
+        run.steps[..4].iter_mut().for_each(|step| step.verdict = None);
+        let view = bounded(&run);
+        assert!(size(&view) <= MAX_RESULT && view["truncated"] == true, "{}", size(&view));
+        let last = view["steps"].as_array().unwrap().last().unwrap();
+        assert!(last["id"] == "round-5" && last["winnerOutput"].is_string(), "{last}");
+    }
+}
+
+#[test]
 fn a_small_run_is_shown_whole_and_without_a_mark() {
     let mut small = run("task", vec![candidate("a", "answer"), candidate("b", "other")]);
     small.steps[0].verdict.as_mut().unwrap().rationale = "short".into();

@@ -4,6 +4,7 @@ use cyberine_run_store::{RunEvent, Verdict, VerdictOutcome};
 use cyberine_types::Usage;
 
 use super::{Effects, Machine, Phase, Stand};
+use crate::judge::appeal;
 use crate::plan::{step_id, step_name};
 use crate::purse::Refused;
 use crate::revision::Revision;
@@ -15,9 +16,24 @@ pub(super) struct Again {
     /// From 2.
     number: usize,
     /// What each candidate had answered before. Who had not is not asked again.
-    answers: Vec<Option<String>>,
+    answers: Vec<Option<Said>>,
     /// What came of the round before: neither a majority nor a winner.
     outcome: VerdictOutcome,
+}
+
+/// An answer of the round before.
+#[derive(Debug)]
+struct Said {
+    text: String,
+    /// As the others are shown it: without the lines that speak to whoever judges.
+    plain: String,
+}
+
+impl Said {
+    fn new(text: &str) -> Self {
+        let plain = appeal::without(text).unwrap_or_else(|| text.to_owned());
+        Self { text: text.to_owned(), plain }
+    }
 }
 
 impl Machine {
@@ -34,16 +50,13 @@ impl Machine {
     /// What the candidate of this index is shown beside the task; `None` in the first round.
     pub(crate) fn revision(&self, candidate: usize) -> Option<Revision> {
         let Again { number, answers, .. } = self.again.as_ref()?;
-        let own = answers.get(candidate)?.as_deref()?;
-        let others: Vec<&str> = answers
-            .iter()
-            .enumerate()
-            .filter(|(at, _)| *at != candidate)
-            .filter_map(|(_, text)| text.as_deref())
-            .collect();
+        let own = answers.get(candidate)?.as_ref()?;
+        let said = answers.iter().enumerate().filter(|(at, _)| *at != candidate);
+        let others: Vec<&Said> = said.filter_map(|(_, said)| said.as_ref()).collect();
         let place = u64::try_from(number * answers.len() + candidate).unwrap_or_default();
         let shuffled = order(others.len(), self.setup.seed.wrapping_add(place));
-        Some(Revision::new(own, shuffled.into_iter().map(|at| others[at])))
+        let others = shuffled.into_iter().map(|at| others[at].plain.clone());
+        Some(Revision::new(own.text.clone(), others.collect()))
     }
 
     /// How many bytes the candidate is shown beside the task.
@@ -62,7 +75,8 @@ impl Machine {
 
     /// Who fails is out. In a later round its answer of before stands, unless the run ends.
     pub(super) fn fall_out(&mut self, candidate: usize, code: &'static str, effects: &mut Effects) {
-        let earlier = self.again.as_ref().and_then(|again| again.answers.get(candidate)?.clone());
+        let earlier =
+            self.again.as_ref().and_then(|again| Some(again.answers.get(candidate)?.as_ref()?.text.clone()));
         self.stands[candidate] = match (earlier, &self.phase) {
             (Some(text), Phase::Asking) => {
                 effects.append.push(RunEvent::CandidateKept {
@@ -86,8 +100,7 @@ impl Machine {
         if number > self.setup.rounds || self.answers().len() < 2 {
             return self.done(effects);
         }
-        let answers: Vec<Option<String>> =
-            self.stands.iter().map(|stand| stand.answer().map(str::to_owned)).collect();
+        let answers = self.stands.iter().map(|stand| stand.answer().map(Said::new)).collect();
         let before = self.again.replace(Again { number, answers, outcome });
         if let Err(refused) = self.can_pay_all() {
             self.again = before;
@@ -102,7 +115,11 @@ impl Machine {
         let mut purse = self.purse.clone();
         for (at, contestant) in self.setup.contestants.iter().enumerate() {
             if self.stands[at].answer().is_some() {
-                purse.take_candidate(&contestant.id, &contestant.provider, self.beside(at))?;
+                match purse.take_candidate(&contestant.id, &contestant.provider, self.beside(at)) {
+                    // They are asked one after another.
+                    Ok(()) | Err(Refused::Alone) => {}
+                    Err(refused) => return Err(refused),
+                }
             }
         }
         Ok(())
