@@ -221,7 +221,8 @@ impl Workplace {
         Supervisor::check(prompt, &plan)?;
         let estimate = Estimate::of(&plan, prompt.len());
         let reserve = estimate.reserve(&config.budget.caps(), requested_by);
-        let forecast = Forecast::of(&plan, &estimate, &reserve, &*self.store, today()).await?;
+        let forecast =
+            Forecast::of(&plan, prompt.len(), &estimate, &reserve, &*self.store, today()).await?;
         Ok(Forecast { note: config.untrusted.map(|untrusted| untrusted.to_string()), ..forecast })
     }
 
@@ -266,6 +267,7 @@ impl From<DispatchError> for Problem {
     fn from(error: DispatchError) -> Self {
         let exit = match error {
             DispatchError::EmptyPrompt | DispatchError::PromptTooLong => Exit::Usage,
+            DispatchError::TooDear { .. } => Exit::TryAgain,
             DispatchError::NoProvider | DispatchError::Launch { .. } => Exit::Unavailable,
             DispatchError::Plan(_) => Exit::Configuration,
             DispatchError::Store(error) => return Self::from(error),

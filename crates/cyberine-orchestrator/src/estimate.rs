@@ -9,9 +9,6 @@ use cyberine_types::{Billing, Usage, Usd};
 use crate::config::JudgeKind;
 use crate::plan::{Plan, Planned};
 
-/// A token is at least this many bytes of text, on an average over a whole prompt: the upper side.
-/// English has about four, code about three; other scripts have two to three bytes a character.
-const BYTES_AT_LEAST: u64 = 2;
 /// How many bytes of text a token usually has.
 const BYTES_USUALLY: u64 = 4;
 /// Tokens that frame a conversation, whatever is in it.
@@ -36,9 +33,11 @@ pub(crate) enum Rate {
     Free,
     /// So much a token, and so many tokens of output at most.
     Priced(Prices, u32),
-    /// Nobody knows: no price is known, or a program decides itself how often it asks, or its
-    /// subscription may give way to a key.
+    /// Nobody knows: no price is known, or a program decides itself how often it asks.
     Unknown,
+    /// They cost nothing as long as the subscription lasts; nobody knows what they cost on the key it
+    /// may give way to.
+    Subscription,
 }
 
 impl Rate {
@@ -49,27 +48,32 @@ impl Rate {
             (Billing::Metered, Some(prices), None) => {
                 Self::Priced(prices, provider.limits(limits).max_tokens)
             }
-            (Billing::Metered | Billing::Subscription, ..) => Self::Unknown,
+            (Billing::Metered, ..) => Self::Unknown,
+            (Billing::Subscription, ..) => Self::Subscription,
         }
     }
 
-    /// The most that one turn with so many bytes of prompt can cost; `None` where nobody knows.
+    /// The most that one turn with so many bytes of prompt can cost; `None` where nobody knows. No
+    /// token is shorter than a byte, and some tokenizers take every digit for one.
     pub(crate) fn at_most(&self, bytes: u64) -> Option<Usd> {
-        self.cost(bytes.div_ceil(BYTES_AT_LEAST).saturating_add(FRAME_TOKENS), u64::MAX)
+        let input = bytes.saturating_add(FRAME_TOKENS);
+        self.cost(input, u64::MAX, |prices| dearest(prices, input))
     }
 
     /// What one turn is likely to cost.
     pub(crate) fn likely(&self, bytes: u64) -> Option<Usd> {
-        self.cost(bytes.div_ceil(BYTES_USUALLY), USUAL_ANSWER)
+        self.cost(bytes.div_ceil(BYTES_USUALLY), USUAL_ANSWER, |prices| Some(*prices))
     }
 
-    fn cost(&self, input: u64, output: u64) -> Option<Usd> {
+    fn cost(&self, input: u64, output: u64, at: impl Fn(&Prices) -> Option<Prices>) -> Option<Usd> {
         match self {
             Self::Free => Some(Usd::ZERO),
-            Self::Priced(prices, max_tokens) => {
-                prices.of(&Usage { input, output: output.min(u64::from(*max_tokens)), ..Usage::default() })
-            }
-            Self::Unknown => None,
+            Self::Priced(prices, max_tokens) => at(prices)?.of(&Usage {
+                input,
+                output: output.min(u64::from(*max_tokens)),
+                ..Usage::default()
+            }),
+            Self::Unknown | Self::Subscription => None,
         }
     }
 
@@ -77,9 +81,35 @@ impl Rate {
     fn shown(&self) -> u64 {
         match self {
             Self::Priced(_, max_tokens) => SHOWN_BYTES.min(u64::from(*max_tokens) * 8),
-            Self::Free | Self::Unknown => SHOWN_BYTES,
+            Self::Free | Self::Unknown | Self::Subscription => SHOWN_BYTES,
         }
     }
+}
+
+/// The dearest that a token of up to `input` can cost, whether it is read plainly or through a cache,
+/// and whichever tier it comes to; `None` where nobody knows one of them.
+fn dearest(prices: &Prices, input: u64) -> Option<Prices> {
+    let long = prices.long.filter(|long| input > long.above_tokens);
+    let long_input = match long {
+        Some(long) => Some(long.input_usd_per_mtok?),
+        None => None,
+    };
+    let read = [
+        Some(prices.input_usd_per_mtok),
+        prices.cached_read_usd_per_mtok,
+        prices.cache_write_usd_per_mtok,
+        long_input,
+        long.and_then(|long| long.cached_read_usd_per_mtok),
+        long.and_then(|long| long.cache_write_usd_per_mtok),
+    ];
+    let written = [Some(prices.output_usd_per_mtok), long.and_then(|long| long.output_usd_per_mtok)];
+    Some(Prices {
+        input_usd_per_mtok: read.into_iter().flatten().max()?,
+        output_usd_per_mtok: written.into_iter().flatten().max()?,
+        cached_read_usd_per_mtok: None,
+        cache_write_usd_per_mtok: None,
+        long: None,
+    })
 }
 
 /// What the turns of one provider may cost.
@@ -165,13 +195,34 @@ impl Estimate {
                 known.likely = plus(known.likely, rate(juror).likely(likely), usual);
             }
         }
-        Self { providers: all.into_values().collect() }
+        let mut providers: Vec<ProviderEstimate> = all.into_values().collect();
+        for one in &mut providers {
+            // Where answers can only be short, a usual one is none that may come.
+            one.likely = one.likely.map(|likely| one.at_most.map_or(likely, |most| likely.min(most)));
+        }
+        Self { providers }
     }
 
-    /// The most that is known the run can cost, and whether that is all of it.
+    /// The most that is known the run can cost, and whether that is all of it. What is only known to
+    /// be likely is in it, and is not all.
     #[must_use]
     pub fn at_most(&self) -> (Usd, bool) {
-        sum(self.providers.iter().map(|one| one.at_most))
+        let (known, all) = sum(self.providers.iter().map(|one| one.at_most));
+        (known + self.likely_unbounded(), all)
+    }
+
+    /// What is likely at providers of which nobody knows what they cost at most.
+    fn likely_unbounded(&self) -> Usd {
+        let unbounded = self.providers.iter().filter(|one| one.at_most.is_none());
+        unbounded.map(|one| one.likely.unwrap_or_default()).sum()
+    }
+
+    /// What the run is likely to cost where nobody knows what at most, if that alone is more than it
+    /// may spend: `cap`.
+    #[must_use]
+    pub fn beyond(&self, cap: Option<Usd>) -> Option<Usd> {
+        let likely = self.likely_unbounded();
+        cap.is_some_and(|cap| likely > cap).then_some(likely)
     }
 
     /// What is known the run is likely to cost, and whether that is all of it.
@@ -274,8 +325,9 @@ fn judge_turns(plan: &Plan, place: usize) -> (u64, u64) {
             JudgeKind::Consensus | JudgeKind::Command => (0, 0),
             // Three showings, each with one repair; two are usual.
             JudgeKind::LlmJudge => (6, 2 * first),
-            // An attack on each answer, three second looks at each, and a ranking; all with repairs.
-            JudgeKind::Adversarial => (8 * count + 6, if place < 3 { count } else { 0 } + 2 * first),
+            // An attack on each answer, three second looks at each in two orders, and a ranking; all with
+            // repairs.
+            JudgeKind::Adversarial => (14 * count + 6, if place < 3 { count } else { 0 } + 2 * first),
         };
         (most + more, usual + often)
     })
@@ -307,8 +359,8 @@ mod tests {
     fn one_candidate_costs_its_prompt_and_its_longest_answer() {
         let plan = planned(&[("a", PRICED)], &OrchestrateConfig::default());
         let estimate = Estimate::of(&plan, 4_000);
-        // 2,000 + 300 tokens at two dollars, 1,000 at ten; usually 1,000 and 1,000.
-        assert_eq!(estimate.at_most(), (dollars(0.0146), true));
+        // 4,000 + 300 tokens at two dollars, 1,000 at ten; usually 1,000 and 1,000.
+        assert_eq!(estimate.at_most(), (dollars(0.0186), true));
         assert_eq!(estimate.likely(), (dollars(0.012), true));
         assert_eq!((estimate.providers[0].candidate_turns, estimate.providers[0].judge_turns), (1, 0));
     }
@@ -325,8 +377,8 @@ mod tests {
         assert_eq!(three.likely, one.likely, "the first round is likely to decide");
         // An answer of `a` has 8,000 bytes at most and one of `b` as much as is shown.
         let shown = 8_000 + 96_000 + REVISION_FRAME + 2 * ANSWER_FRAME;
-        let again = 2 * (4_000 + shown).div_ceil(2) + 2 * 300;
-        let judging = 2 * 6 * ((4_000 + 8_000 + 96_000 + JUDGE_FRAME).div_ceil(2) + 300);
+        let again = 2 * (4_000 + shown) + 2 * 300;
+        let judging = 2 * 6 * (4_000 + 8_000 + 96_000 + JUDGE_FRAME + 300);
         let turns = Usd::from_micros(2 * (again + judging) + 10 * 1_000 * (2 + 2 * 6));
         assert_eq!(three.at_most, Some(one.at_most.unwrap() + turns));
     }
@@ -342,13 +394,56 @@ mod tests {
     }
 
     #[test]
+    fn the_most_is_of_the_dearest_way_to_read_and_of_every_tier_that_may_be_reached() {
+        let rate = |prices: &str| {
+            let text = PRICED.replace(r#""output_usd_per_mtok":10.0"#, prices);
+            Rate::of(&serde_json::from_str(&text).unwrap(), Limits::default())
+        };
+        let written = r#""output_usd_per_mtok":10.0,"cache_write_usd_per_mtok":8.0"#;
+        assert_eq!(rate(written).at_most(700), Some(dollars(0.018)), "1,000 tokens at eight dollars");
+        let long = |price| format!(r#""output_usd_per_mtok":10.0,"long":{{"above_tokens":2000{price}}}"#);
+        let (cheap, dear, none) = (
+            rate(&long(r#","input_usd_per_mtok":1.0,"output_usd_per_mtok":1.0"#)),
+            rate(&long(r#","input_usd_per_mtok":4.0,"output_usd_per_mtok":20.0"#)),
+            rate(&long("")),
+        );
+        assert_eq!(cheap.at_most(2_700), Some(dollars(0.016)), "a prompt may come to fewer tokens");
+        assert_eq!(dear.at_most(2_700), Some(dollars(0.032)));
+        assert_eq!(dear.at_most(1_700), Some(dollars(0.014)), "what is not reached does not count");
+        assert_eq!((none.at_most(1_700), none.at_most(2_700)), (Some(dollars(0.014)), None));
+        assert_eq!(none.likely(2_700), Some(dollars(0.01135)));
+    }
+
+    #[test]
+    fn the_most_is_never_less_than_what_is_likely() {
+        let long = PRICED.replace(
+            r#""output_usd_per_mtok":10.0"#,
+            r#""output_usd_per_mtok":10.0,"long":{"above_tokens":2000}"#,
+        );
+        let plan = planned(&[("a", &long)], &OrchestrateConfig::default());
+        let estimate = Estimate::of(&plan, 4_000);
+        assert_eq!(
+            (estimate.at_most(), estimate.likely()),
+            ((dollars(0.012), false), (dollars(0.012), true))
+        );
+        assert_eq!(estimate.beyond(Some(dollars(0.01))), Some(dollars(0.012)));
+        assert_eq!((estimate.beyond(Some(dollars(0.012))), estimate.beyond(None)), (None, None));
+        let short = PRICED.replace("1000,", "1,");
+        let config = OrchestrateConfig { judges: vec![JudgeKind::LlmJudge], ..OrchestrateConfig::default() };
+        let names: Vec<String> = (0..60).map(|n| format!("c{n}")).collect();
+        let all: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), short.as_str())).collect();
+        let estimate = Estimate::of(&planned(&all, &config), 10);
+        assert!(estimate.providers.iter().all(|one| one.likely <= one.at_most), "{estimate:?}");
+    }
+
+    #[test]
     fn a_run_holds_its_estimate_and_never_more_than_a_cap() {
         let estimate = |providers: &[(&str, &str)]| {
             Estimate::of(&planned(providers, &OrchestrateConfig::default()), 4_000)
         };
         let caps = |run: f64| Caps { run: dollars(run), unknown: dollars(run), ..Caps::default() };
         let priced = estimate(&[("a", PRICED)]);
-        assert_eq!(priced.reserve(&caps(1.0), "cli").amount, dollars(0.0146));
+        assert_eq!(priced.reserve(&caps(1.0), "cli").amount, dollars(0.0186));
         assert_eq!(priced.reserve(&caps(0.01), "cli").amount, dollars(0.01));
         assert_eq!(estimate(&[("b", FREE)]).reserve(&caps(1.0), "cli"), Reserve::default());
         let unknown = estimate(&[("c", UNPRICED)]);

@@ -6,6 +6,8 @@ use serde::Serialize;
 
 use crate::estimate::Estimate;
 use crate::plan::Plan;
+use crate::purse::Purse;
+use crate::supervisor::Supervisor;
 
 /// What a dispatch would do and cost, as far as it can be told before it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -19,7 +21,8 @@ pub struct Forecast {
     pub judge_providers: Vec<String>,
     /// What each of them may cost.
     pub providers: Vec<ProviderForecast>,
-    /// The most that is known the run can cost.
+    /// The most that is known the run can cost; never less than `likely_usd`, and no bound where it is
+    /// not `complete`.
     pub at_most_usd: Usd,
     /// What is known the run is likely to cost.
     pub likely_usd: Usd,
@@ -101,12 +104,14 @@ impl CapForecast {
 }
 
 impl Forecast {
-    /// What a run of `plan` that would hold `reserve` may cost, and how the caps stand on `day`.
+    /// What a run of `plan` for a prompt of so many bytes, which would hold `reserve`, may cost, and
+    /// how the caps stand on `day`.
     ///
     /// # Errors
     /// [`StoreError`] where the ledger cannot be read.
     pub async fn of(
         plan: &Plan,
+        prompt_bytes: usize,
         estimate: &Estimate,
         reserve: &Reserve,
         ledger: &dyn Ledger,
@@ -119,6 +124,14 @@ impl Forecast {
             if let (None, Err(error)) = (&refusal, capped.check(totals)) {
                 refusal = Some(format!("{error}. {}", error.advice()));
             }
+        }
+        if refusal.is_none() {
+            refusal =
+                Supervisor::afford(plan, estimate).err().map(|error| format!("{error}. {}", error.advice()));
+        }
+        if refusal.is_none() {
+            let bars = Purse::bars(plan, prompt_bytes, reserve.amount, &reserve.shares);
+            refusal = bars.map(|bars| format!("no candidate could be asked: {bars}"));
         }
         let ((at_most_usd, complete), (likely_usd, _)) = (estimate.at_most(), estimate.likely());
         let names = |all: &[crate::plan::Planned]| all.iter().map(|one| one.name.clone()).collect();

@@ -1,6 +1,6 @@
 //! What a run may still spend: asked before each request that can cost money. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use cyberine_run_store::{Share, is_unbilled};
@@ -30,34 +30,56 @@ pub(crate) struct Purse {
     personas: BTreeMap<String, usize>,
     spent: Usd,
     spent_at: BTreeMap<String, Usd>,
-    /// Requests under way: at which provider, and the most that each can cost.
-    open: BTreeMap<String, (String, Usd)>,
+    /// Requests under way.
+    open: BTreeMap<String, Open>,
+    /// Providers whose subscription has given way to a key in this run.
+    past: BTreeSet<String>,
+}
+
+/// A request under way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Open {
+    provider: String,
+    /// The most that it can cost, or what it is likely to, where nobody knows that.
+    counted: Usd,
+    /// Whether nobody knows what it costs, and it is paid for.
+    unknown: bool,
 }
 
 /// Why a request is not made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refused {
-    at_most: Option<Usd>,
-    left: Usd,
-    limit: Usd,
-    /// The provider whose cap it is; `None` where it is the run's.
-    provider: Option<String>,
+pub(crate) enum Refused {
+    /// Not so much is left.
+    Dear {
+        at_most: Option<Usd>,
+        likely: Option<Usd>,
+        left: Usd,
+        limit: Usd,
+        /// The provider whose cap it is; `None` where it is the run's.
+        provider: Option<String>,
+    },
+    /// Nobody knows what it costs, nor what another one costs that is under way.
+    Alone,
 }
 
 impl fmt::Display for Refused {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.at_most {
-            Some(at_most) => write!(out, "budget: the next request can cost {at_most}")?,
-            None => out.write_str("budget: nobody knows what the next request costs")?,
+        let Self::Dear { at_most, likely, left, limit, provider } = self else {
+            return out.write_str("another request is under way of which nobody knows what it costs");
+        };
+        match (at_most, likely) {
+            (Some(at_most), _) => write!(out, "the next request can cost {at_most}")?,
+            (None, Some(likely)) => write!(out, "the next request is likely to cost {likely}")?,
+            (None, None) => out.write_str("nobody knows what the next request costs")?,
         }
-        write!(out, ", and {} of the {} that this run holds", self.left, self.limit)?;
-        match &self.provider {
+        write!(out, ", and {left} of the {limit} that this run holds")?;
+        match provider {
             Some(provider) => {
                 write!(out, " at `{provider}` are left; raise its cap in `[budget.providers]`")?
             }
             None => out.write_str(" are left; raise `[budget] run_usd`")?,
         }
-        if self.at_most.is_some() { out.write_str(", or lower the provider's `max_tokens`") } else { Ok(()) }
+        if at_most.is_some() { out.write_str(", or lower the provider's `max_tokens`") } else { Ok(()) }
     }
 }
 
@@ -88,6 +110,16 @@ impl Purse {
                 .collect(),
             ..Self::default()
         }
+    }
+
+    /// Why none of the candidates of `plan` could be asked; `None` where one could.
+    pub(crate) fn bars(plan: &Plan, task: usize, reserved: Usd, shares: &[Share]) -> Option<Refused> {
+        let whole = Self::new(plan, task, reserved, shares);
+        let mut refused = plan
+            .candidates
+            .iter()
+            .map(|planned| whole.clone().take_candidate(&planned.name, planned.provider_name(), 0).err());
+        refused.next()?.filter(|_| refused.all(|refused| refused.is_some()))
     }
 
     /// Takes out what a candidate's turn can cost at most, where it is shown so many bytes beside
@@ -133,14 +165,17 @@ impl Purse {
     }
 
     /// Takes out the most that a request with so many bytes of prompt can cost, under `key`. One whose
-    /// cost nobody knows is made as long as anything is left.
+    /// cost nobody knows is made as long as anything is left, or what it is likely to cost where that
+    /// is known, and while no other such request is under way.
     fn take(&mut self, key: &str, provider: &str, rate: Rate, bytes: usize) -> Result<(), Refused> {
         if rate == Rate::Free {
             return Ok(());
         }
-        let at_most = rate.at_most(u64::try_from(bytes).unwrap_or(u64::MAX));
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let (at_most, likely) = (rate.at_most(bytes), rate.likely(bytes));
         let under_way = |at: Option<&str>| -> Usd {
-            self.open.values().filter(|(name, _)| at.is_none_or(|at| at == name)).map(|(_, most)| *most).sum()
+            let open = self.open.values().filter(|open| at.is_none_or(|at| at == open.provider));
+            open.map(|open| open.counted).sum()
         };
         let here = self.spent_at.get(provider).copied().unwrap_or_default();
         let limits = [
@@ -150,32 +185,43 @@ impl Purse {
         for (limit, used, of) in limits {
             let Some(limit) = limit else { continue };
             let left = limit.saturating_sub(used);
-            if left == Usd::ZERO || at_most.is_some_and(|at_most| at_most > left) {
-                return Err(Refused { at_most, left, limit, provider: of.map(str::to_owned) });
+            if left == Usd::ZERO || at_most.or(likely).is_some_and(|cost| cost > left) {
+                return Err(Refused::Dear { at_most, likely, left, limit, provider: of.map(str::to_owned) });
             }
         }
-        self.open.insert(key.to_owned(), (provider.to_owned(), at_most.unwrap_or_default()));
+        let limited = self.limit.is_some() || self.shares.contains_key(provider);
+        let paid = rate != Rate::Subscription || self.past.contains(provider);
+        let unknown = limited && paid && at_most.is_none();
+        if unknown && self.open.values().any(|open| open.unknown) {
+            return Err(Refused::Alone);
+        }
+        let counted = at_most.or(likely).unwrap_or_default();
+        self.open.insert(key.to_owned(), Open { provider: provider.to_owned(), counted, unknown });
         Ok(())
     }
 
-    /// Whether requests are under way that may come out cheaper than they can.
+    /// Whether requests are under way that may come out cheaper than they can, or whose cost is
+    /// known once they are over.
     pub(crate) fn waits(&self) -> bool {
-        self.open.values().any(|(_, at_most)| *at_most > Usd::ZERO)
+        self.open.values().any(|open| open.unknown || open.counted > Usd::ZERO)
     }
 
     /// Settles a request with what it used and, where it failed, how. What a request used that nobody
     /// told is taken for the most it can be.
     pub(crate) fn settle(&mut self, key: &str, usage: &Usage, failure: Option<&str>) {
-        let Some((provider, at_most)) = self.open.remove(key) else { return };
+        let Some(Open { provider, counted, .. }) = self.open.remove(key) else { return };
         let refused = failure.is_some_and(is_unbilled) && *usage == Usage::default();
         let cost = match usage.basis {
             CostBasis::Included | CostBasis::Scripted => Usd::ZERO,
             CostBasis::Reported | CostBasis::Computed => usage.usd.unwrap_or_default(),
             CostBasis::Unknown if refused => Usd::ZERO,
-            CostBasis::Unknown => usage.usd.unwrap_or_default().max(at_most),
+            CostBasis::Unknown => usage.usd.unwrap_or_default().max(counted),
         };
         self.spent += cost;
-        *self.spent_at.entry(provider).or_default() += cost;
+        *self.spent_at.entry(provider.clone()).or_default() += cost;
+        if cost > Usd::ZERO {
+            self.past.insert(provider);
+        }
     }
 }
 
@@ -191,10 +237,27 @@ mod tests {
     const FREE: &str = r#"{"kind":"openai","base_url":"http://127.0.0.1:1/v1","model":"m"}"#;
     const UNPRICED: &str = r#"{"kind":"openai","base_url":"https://x.example/v1","model":"m"}"#;
 
+    /// Nobody knows what a turn costs that reads more than two thousand tokens.
+    const LONG: &str = r#"{"kind":"openai","base_url":"https://x.example/v1","model":"m","max_tokens":10,
+        "prices":{"input_usd_per_mtok":100.0,"output_usd_per_mtok":10000.0,"long":{"above_tokens":2000}}}"#;
+    const COVERED: &str = r#"{"kind":"claude-cli","billing":"subscription"}"#;
+
+    fn planned() -> Plan {
+        let all = [
+            ("a", PRICED),
+            ("b", PRICED),
+            ("c", UNPRICED),
+            ("f", FREE),
+            ("l", LONG),
+            ("s", COVERED),
+            ("u", UNPRICED),
+        ];
+        let all = all.map(|(name, text)| (name.to_owned(), serde_json::from_str(text).unwrap()));
+        plan(&OrchestrateConfig::default(), &all.into(), 7).unwrap()
+    }
+
     fn purse(reserved: f64, share: Option<f64>) -> Purse {
-        let all = [("a", PRICED), ("b", PRICED), ("f", FREE), ("u", UNPRICED)]
-            .map(|(name, text)| (name.to_owned(), serde_json::from_str(text).unwrap()));
-        let plan = plan(&OrchestrateConfig::default(), &all.into(), 7).unwrap();
+        let plan = planned();
         let share = share.map(|amount| Share {
             provider: "a".to_owned(),
             billing: cyberine_types::Billing::Metered,
@@ -215,8 +278,7 @@ mod tests {
         purse.take_candidate("1", "a", 0).unwrap();
         purse.take_candidate("2", "b", 0).unwrap();
         let refused = purse.take_candidate("3", "a", 0).unwrap_err();
-        let said =
-            "budget: the next request can cost $0.10, and $0.05 of the $0.25 that this run holds are left";
+        let said = "the next request can cost $0.10, and $0.05 of the $0.25 that this run holds are left";
         assert!(refused.to_string().starts_with(said), "{refused}");
         assert!(purse.waits());
         // One comes out cheaper than it could.
@@ -234,9 +296,56 @@ mod tests {
         purse.take_candidate("1", "u", 0).unwrap();
         purse.settle("1", &Usage { output: 1, ..Usage::default() }, None);
         purse.take_candidate("2", "a", 0).unwrap();
-        assert!(
-            purse.take_candidate("3", "u", 0).unwrap_err().to_string().starts_with("budget: nobody knows")
-        );
+        assert!(purse.take_candidate("3", "u", 0).unwrap_err().to_string().starts_with("nobody knows"));
+    }
+
+    #[test]
+    fn requests_of_unknown_cost_are_made_one_after_another_until_what_is_held_is_spent() {
+        let mut purse = purse(0.50, None);
+        purse.take_candidate("1", "u", 0).unwrap();
+        assert_eq!(purse.take_candidate("2", "u", 0), Err(Refused::Alone));
+        assert_eq!(purse.take_candidate("2", "c", 0), Err(Refused::Alone));
+        assert!(purse.waits());
+        purse.take_candidate("3", "a", 0).unwrap();
+        purse.settle("3", &used(0.05), None);
+        purse.settle("1", &used(0.25), None);
+        purse.take_candidate("2", "u", 0).unwrap();
+        purse.settle("2", &used(0.25), None);
+        assert!(matches!(purse.take_candidate("4", "u", 0), Err(Refused::Dear { .. })) && !purse.waits());
+    }
+
+    #[test]
+    fn turns_of_a_subscription_go_together_until_one_has_cost_money() {
+        let mut purse = purse(0.50, None);
+        purse.take_candidate("1", "s", 0).unwrap();
+        purse.take_candidate("2", "s", 0).unwrap();
+        purse.settle("1", &used(0.10), None);
+        purse.take_candidate("3", "s", 0).unwrap();
+        assert_eq!(purse.take_candidate("4", "s", 0), Err(Refused::Alone));
+    }
+
+    #[test]
+    fn a_request_of_which_only_the_likely_cost_is_known_is_counted_for_that() {
+        let mut purse = purse(0.30, None);
+        // A thousand tokens are likely, and nobody knows the price of more than two thousand.
+        purse.task = 4_000;
+        purse.take_candidate("1", "l", 0).unwrap();
+        purse.settle("1", &used(0.20), None);
+        let refused = purse.take_candidate("2", "l", 0).unwrap_err().to_string();
+        assert!(refused.starts_with("the next request is likely to cost $0.20, and $0.10 of"), "{refused}");
+    }
+
+    #[test]
+    fn what_bars_every_candidate_is_told_before_one_is_asked() {
+        let bars = |reserved: f64, cap: Option<f64>| {
+            let mut plan = planned();
+            plan.candidates.retain(|one| matches!(one.name.as_str(), "a" | "u"));
+            plan.run_cap = cap.map(Usd::from_dollars);
+            Purse::bars(&plan, 9, Usd::from_dollars(reserved), &[]).map(|refused| refused.to_string())
+        };
+        assert_eq!(bars(0.05, None), None, "`u` can be asked");
+        let none = bars(0.0, Some(0.0)).unwrap();
+        assert!(none.starts_with("the next request can cost $0.10, and $0.00 of the $0.00"), "{none}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cyberine_bus::{Bus, Sender};
 use cyberine_run_store::{CancelOutcome, Claim, Reserve, RunEvent, RunState, RunStore, StoreError};
-use cyberine_types::{Clock, RunId, SystemClock};
+use cyberine_types::{Clock, RunId, SystemClock, Usd};
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -122,6 +122,14 @@ pub enum DispatchError {
     /// There is nobody to ask.
     #[error("no provider is configured, and none that costs nothing was found")]
     NoProvider,
+    /// The run may not spend what it is likely to cost, where nobody knows what at most.
+    #[error("the run is likely to cost {likely}, nobody knows what at most, and it may spend {cap}")]
+    TooDear {
+        /// What is likely.
+        likely: Usd,
+        /// What it may spend.
+        cap: Usd,
+    },
     /// The plan cannot be written down.
     #[error("the plan cannot be recorded")]
     Plan(#[from] serde_json::Error),
@@ -147,6 +155,9 @@ impl DispatchError {
             Self::PromptTooLong => "Shorten the prompt, or put the text into a file and name it.",
             Self::NoProvider => {
                 "Run `cyberine init` to choose providers, or `cyberine doctor` to see what was found."
+            }
+            Self::TooDear { .. } => {
+                "Raise `[budget] run_usd`, ask fewer candidates, shorten the prompt, or give the provider `prices` that hold for long prompts too."
             }
             Self::Plan(_) => "Use paths that are UTF-8 in the providers' configuration.",
             Self::Store(error) => error.advice(),

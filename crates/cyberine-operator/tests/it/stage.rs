@@ -137,7 +137,7 @@ impl Dispatcher for Desk {
             let reserve =
                 estimate.reserve(&Caps { daily: Some(Usd::from_dollars(2.0)), ..caps }, &requested_by);
             let day = SystemClock.now().day();
-            Ok(Forecast::of(&plan, &estimate, &reserve, &self.ledger, day).await.unwrap())
+            Ok(Forecast::of(&plan, prompt.len(), &estimate, &reserve, &self.ledger, day).await.unwrap())
         })
     }
 }

@@ -14,6 +14,7 @@ use super::{
     DispatchError, DispatchRequest, Dispatched, Grave, LaunchError, Launched, MAX_PROMPT, Supervisor,
     labelled,
 };
+use crate::estimate::Estimate;
 use crate::plan::{Plan, WORKFLOW};
 
 /// Why a run is cancelled of which nobody was told.
@@ -42,6 +43,7 @@ impl Supervisor {
     /// a run that was admitted goes on instead.
     pub async fn dispatch(&self, request: DispatchRequest) -> Result<Dispatched, DispatchError> {
         Self::check(&request.prompt, &request.plan)?;
+        Self::afford(&request.plan, &Estimate::of(&request.plan, request.prompt.len()))?;
         let (reply, answer) = oneshot::channel();
         let this = self.clone();
         self.work.tasks.spawn(async move { this.dispatch_for(request, reply).await });
@@ -66,6 +68,17 @@ impl Supervisor {
             return Err(DispatchError::NoProvider);
         }
         Ok(())
+    }
+
+    /// Whether the run may spend what it is likely to cost where nobody knows what at most.
+    ///
+    /// # Errors
+    /// [`DispatchError::TooDear`], as [`dispatch`](Self::dispatch) would refuse it.
+    pub fn afford(plan: &Plan, estimate: &Estimate) -> Result<(), DispatchError> {
+        match (estimate.beyond(plan.run_cap), plan.run_cap) {
+            (Some(likely), Some(cap)) => Err(DispatchError::TooDear { likely, cap }),
+            _ => Ok(()),
+        }
     }
 
     /// Takes `dispatching` to its end, also where the returned future is dropped: the request for

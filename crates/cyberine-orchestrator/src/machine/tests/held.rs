@@ -50,6 +50,16 @@ fn a_candidate_waits_for_those_that_may_come_out_cheaper() {
 }
 
 #[test]
+fn candidates_of_unknown_cost_are_asked_one_after_another_and_no_more_once_the_money_is_spent() {
+    const UNPRICED: &str = r#"{"kind":"openai","base_url":"https://x.example/v1","model":"m"}"#;
+    let mut machine = machine(&[("a", UNPRICED), ("b", UNPRICED), ("c", UNPRICED), ("d", FREE)], 0.15);
+    assert_eq!(asks(&machine.step(Input::Begin).actions), [0, 3]);
+    assert_eq!(asks(&machine.step(paid(0, "x", 0.10)).actions), [1]);
+    let effects = machine.step(paid(1, "y", 0.10));
+    assert_eq!((codes(&effects.append), asks(&effects.actions)), (vec![("c", "budget")], vec![]));
+}
+
+#[test]
 fn a_candidate_that_cannot_be_paid_for_is_not_asked_and_fails_with_budget() {
     let mut machine = machine(&[("a", PRICED), ("b", PRICED), ("c", FREE)], 0.15);
     let begun = machine.step(Input::Begin);
@@ -60,7 +70,7 @@ fn a_candidate_that_cannot_be_paid_for_is_not_asked_and_fails_with_budget() {
         RunEvent::CandidateFailed { message, .. } => Some(message.as_str()),
         _ => None,
     });
-    let want = "budget: the next request can cost $0.10, and $0.05 of the $0.15 that this run holds are left";
+    let want = "the next request can cost $0.10, and $0.05 of the $0.15 that this run holds are left";
     assert!(said.unwrap().starts_with(want), "{said:?}");
 }
 
