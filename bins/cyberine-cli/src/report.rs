@@ -2,7 +2,9 @@
 
 use cyberine_app::Reach;
 use cyberine_orchestrator::STEP_ID;
-use cyberine_run_store::{Attack, Candidate, Run, RunState, Severity, Step, Verdict, VerdictOutcome};
+use cyberine_run_store::{
+    Attack, Candidate, Run, RunState, Severity, Step, Verdict, VerdictOutcome, unknown_turns,
+};
 use cyberine_types::{Billing, CostBasis, Usage, Usd};
 
 use crate::decision::{told, waits};
@@ -25,7 +27,7 @@ pub(crate) fn print(out: &Out, run: &Run) {
     out.line(format_args!("  asked   {}", cut(&run.task, out.width().saturating_sub(10))));
     out.line(format_args!("  in      {}", escaped(&run.cwd)));
     out.line(format_args!("  by      {}", escaped(&run.requested_by)));
-    out.line(format_args!("  used    {}", usage(&run.usage)));
+    out.line(format_args!("  used    {}", used_by(run)));
     print_waiting(out, run);
     for steer in &run.steers {
         let text = cut(&steer.text, out.width().saturating_sub(10));
@@ -149,6 +151,21 @@ pub(crate) fn usage(usage: &Usage) -> String {
         (_, CostBasis::Included) => format!("{} tokens, no money per token", tokens(usage)),
         _ => format!("{} tokens", tokens(usage)),
     }
+}
+
+/// What a run has used, and of how many of its turns nobody knows the cost.
+fn used_by(run: &Run) -> String {
+    with_unknown(&run.usage, unknown_turns(run))
+}
+
+fn with_unknown(used: &Usage, unknown: u64) -> String {
+    let least = used.usd.filter(|usd| *usd > Usd::ZERO).map(|usd| format!(", at least {usd}"));
+    let turns = match unknown {
+        0 => return usage(used),
+        1 => "1 turn".to_owned(),
+        many => format!("{many} turns"),
+    };
+    format!("{} tokens{}; the cost of {turns} is unknown", tokens(used), least.unwrap_or_default())
 }
 
 /// How many tokens were counted; `-` where nobody has counted any.
@@ -280,5 +297,9 @@ mod tests {
         check(Some(0), Billing::Scripted, "3 tokens, scripted");
         assert_eq!(billed(&Usage::default(), Billing::Free), "- tokens, free");
         assert_eq!(usage(&Usage::default()), "- tokens");
+        let partly = Usage { input: 3, usd: Some(Usd::from_micros(60_000)), ..Usage::default() };
+        assert_eq!(with_unknown(&partly, 0), "3 tokens, $0.06");
+        assert_eq!(with_unknown(&partly, 1), "3 tokens, at least $0.06; the cost of 1 turn is unknown");
+        assert_eq!(with_unknown(&Usage::default(), 2), "- tokens; the cost of 2 turns is unknown");
     }
 }

@@ -13,11 +13,15 @@ use crate::run::{CandidateError, Run};
 /// the database's integers; a provider that claims to have used more is mistaken.
 const MOST: Usd = Usd::from_micros(1 << 50);
 
-/// Failures for which no provider charges: the request was not made, or not accepted.
-const NOT_BILLED: [&str; 6] = ["unreachable", "auth", "billing", "rate-limit", "rejected", "budget"];
+/// Failures for which no provider charges where it told no tokens: the request was not made
+/// (`budget`, `unreachable`), or turned away before a model read it. Whatever else ends a turn
+/// (`cut`, `timeout-idle`, `cancelled`, `superseded`, `truncated`, `protocol`, `crashed`, `empty`,
+/// `refused`, `too-long`) may have been billed.
+const NOT_BILLED: [&str; 7] =
+    ["unreachable", "auth", "billing", "rate-limit", "overloaded", "rejected", "budget"];
 
-/// Whether a turn that failed like this was not charged for: its request was not made, or not
-/// accepted.
+/// Whether a turn that failed like this, and told no use, was not charged for: its request was not
+/// made, or not accepted.
 #[must_use]
 pub fn is_unbilled(code: &str) -> bool {
     NOT_BILLED.contains(&code)
@@ -82,18 +86,17 @@ fn turns(run: &Run) -> impl Iterator<Item = Turn<'_>> {
     })
 }
 
-/// What a settled run is charged. Metered use, of candidates and of judges, costs what is known of
-/// it; where some metered use has no known cost, at least the whole reservation. Everything else
-/// costs no money.
+/// What a settled run is charged: the sum of what it is charged by provider, see [`charges`].
 #[must_use]
 pub fn charge(run: &Run) -> Usd {
-    let (mut known, mut complete) = (Usd::ZERO, true);
-    for turn in turns(run).filter(Turn::is_metered) {
-        let (cost, all) = turn.cost();
-        known += cost;
-        complete &= all;
-    }
-    bounded(if complete { known } else { known.max(run.reserved) })
+    bounded(by_provider(run, true).into_iter().filter_map(|charge| charge.spent).sum())
+}
+
+/// Of how many turns that are over nobody knows what they cost.
+#[must_use]
+pub fn unknown_turns(run: &Run) -> u64 {
+    let unknown = |turn: &Turn<'_>| turn.state.is_terminal() && turn.is_metered() && !turn.cost().1;
+    turns(run).filter(unknown).count() as u64
 }
 
 /// What a run holds, or was charged, at one provider.
@@ -111,13 +114,17 @@ pub struct Charge {
     pub used: Used,
 }
 
-/// What a run holds and was charged, by provider, in the order of their names. Metered use costs what
-/// is known of it; where some of a provider's has no known cost, at least what was held there, which
-/// for a run that does not tell its reservation apart is all of it.
+/// What a run holds and was charged, by provider, in the order of their names. Metered use, of
+/// candidates and of judges, costs what is known of it; where some of a provider's has no known cost,
+/// at least what was held there. A run that does not tell its reservation apart is charged at least
+/// all of it, at the first such provider. Everything else costs no money.
 #[must_use]
 pub fn charges(run: &Run) -> Vec<Charge> {
+    by_provider(run, run.state.is_terminal())
+}
+
+fn by_provider(run: &Run, over: bool) -> Vec<Charge> {
     let mut all: BTreeMap<&str, Charge> = BTreeMap::new();
-    let over = run.state.is_terminal();
     let new = |provider: &str, billing| Charge {
         provider: provider.to_owned(),
         billing,
@@ -144,9 +151,11 @@ pub fn charges(run: &Run) -> Vec<Charge> {
             used.unknown_cost += u64::from(!known);
         }
     }
-    let untold = if run.shares.is_empty() { run.reserved } else { Usd::ZERO };
+    let known: Usd = all.values().filter_map(|charge| charge.spent).sum();
+    let mut untold = if run.shares.is_empty() { run.reserved.saturating_sub(known) } else { Usd::ZERO };
     for charge in all.values_mut().filter(|charge| charge.used.unknown_cost > 0) {
-        charge.spent = charge.spent.map(|spent| spent.max(charge.held).max(untold));
+        let least = std::mem::take(&mut untold);
+        charge.spent = charge.spent.map(|spent| bounded((spent + least).max(charge.held)));
     }
     all.into_values().collect()
 }
@@ -155,8 +164,7 @@ pub fn charges(run: &Run) -> Vec<Charge> {
 /// known makes the cost of all of them unknown.
 pub(crate) fn total(run: &Run) -> Usage {
     let mut total = turns(run).fold(Usage::default(), |sum, turn| sum.plus(turn.usage));
-    let unknown = |turn: Turn<'_>| turn.state.is_terminal() && turn.is_metered() && !turn.cost().1;
-    if turns(run).any(unknown) {
+    if unknown_turns(run) > 0 {
         total.basis = CostBasis::Unknown;
     }
     total

@@ -55,7 +55,7 @@ mod sqlite;
 mod tick;
 mod ticks;
 
-pub use charge::{Charge, charge, charges, is_unbilled};
+pub use charge::{Charge, charge, charges, is_unbilled, unknown_turns};
 pub use claim::Claim;
 pub use control::{Control, ControlReader};
 pub use error::{StoreError, StoreErrorKind};

@@ -164,6 +164,7 @@ pub(super) async fn unknown_cost_is_charged_at_the_share<S: RunStore + Registry 
     subject.append(&claim, vec![answered("Rhine", None), settled(RunState::Done)]).await;
     assert_eq!(under(subject, Cap::Provider("a".to_owned())).await.spent, share("", 30, None).amount);
     assert_eq!(under(subject, Cap::Provider("b".to_owned())).await, DayTotals::default());
+    assert_eq!(today(subject).await.spent, share("", 30, None).amount, "the day is the sum of the providers");
 }
 
 pub(super) async fn what_was_spent_is_told_by_day_provider_and_caller<S: RunStore + Registry + Ledger>(

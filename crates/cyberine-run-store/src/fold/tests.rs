@@ -215,7 +215,9 @@ fn a_run_is_charged_what_its_metered_use_cost() {
         (Billing::Metered, done("a", "x", dear), 3.0),
         (Billing::Metered, done("a", "x", free), 0.0),
         (Billing::Metered, failed("a", "timeout-wall"), 1.0),
+        (Billing::Metered, failed("a", "cut"), 1.0),
         (Billing::Metered, failed("a", "auth"), 0.0),
+        (Billing::Metered, failed("a", "overloaded"), 0.0),
         (Billing::Metered, settled(RunState::Error, Some("interrupted")), 1.0),
         (Billing::Subscription, done("a", "x", paid(0.3)), 0.3),
         (Billing::Subscription, done("a", "x", Usage::default()), 0.0),
@@ -503,8 +505,11 @@ fn a_candidate_shows_both_models_and_is_charged_for_both_turns() {
     );
     assert_eq!(charge(&whole), Usd::from_dollars(0.75));
     assert_eq!(whole.usage.usd, Some(Usd::from_dollars(0.75)));
-    let unknown = run(vec![fell_back("a", Usage::default()), done("a", "x", paid(0.5))]).unwrap();
+    let told = Usage { input: 9, ..Usage::default() };
+    let unknown = run(vec![fell_back("a", told), done("a", "x", paid(0.5))]).unwrap();
     assert_eq!(charge(&unknown), DOLLAR, "what the first turn cost is not known");
+    let turned_away = run(vec![fell_back("a", Usage::default()), done("a", "x", paid(0.5))]).unwrap();
+    assert_eq!(charge(&turned_away), Usd::from_dollars(0.5), "it was turned away");
     assert!(matches!(run(vec![fell(), fell()]), Err(FoldError::Duplicate { what: "fallback", .. })));
     assert!(matches!(run(vec![failed("a", "auth"), fell()]), Err(FoldError::Unknown { .. })));
 }
