@@ -4,6 +4,7 @@ mod decimal;
 pub(crate) mod equivalence;
 mod key;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use cyberine_run_store::{Verdict, VerdictOutcome, Vote};
@@ -26,11 +27,11 @@ pub const CONSENSUS: &str = "consensus";
 
 /// Looks for an answer that more than half of the candidates give, and at least two of them.
 ///
-/// Answers are the same when they are equal without their dressing (the case of plain words, white
+/// Answers are the same when they are equal without their dressing (the case of a plain word, white
 /// space, quotation marks and emphasis around all of it, "the answer is") or as exact decimal
 /// numbers with the same unit. Whatever is in doubt counts as different.
-/// Of a majority the shortest text wins; between equally short ones the first in the order of
-/// their characters, then of the candidates' ids: nothing depends on the order of `answers`.
+/// Of a majority the text that most have written wins, as it is written; between those that as many
+/// have, the first in the order of `answers`.
 #[must_use]
 pub fn consensus(answers: &[Answer<'_>]) -> Verdict {
     tally(&clusters(answers), answers.len())
@@ -84,23 +85,22 @@ fn clusters<'a>(answers: &[Answer<'a>]) -> Vec<Vec<Answer<'a>>> {
     clusters
 }
 
+/// Sorts the members of each cluster, which are in the candidates' order, and the clusters.
 fn sort(clusters: &mut [Vec<Answer<'_>>]) {
     for members in clusters.iter_mut() {
-        members.sort_by_key(|answer| rank(*answer));
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for answer in members.iter() {
+            *counts.entry(answer.text.trim()).or_default() += 1;
+        }
+        members.sort_by_key(|answer| Reverse(counts.get(answer.text.trim()).copied()));
     }
     clusters.sort_by(|one, other| {
-        let order = |members: &[Answer<'_>]| std::cmp::Reverse(members.len());
-        let best = |members: &[Answer<'_>]| members.first().map(|answer| answer.text.trim().chars().count());
-        let id = |members: &[Answer<'_>]| {
-            members.first().map(|answer| (answer.text.trim().to_owned(), answer.candidate.to_owned()))
+        let order = |members: &[Answer<'_>]| {
+            let least = members.iter().map(|answer| (answer.text.trim().to_owned(), answer.candidate)).min();
+            (Reverse(members.len()), least.map(|(text, id)| (text.chars().count(), text, id.to_owned())))
         };
-        (order(one), best(one), id(one)).cmp(&(order(other), best(other), id(other)))
+        order(one).cmp(&order(other))
     });
-}
-
-fn rank(answer: Answer<'_>) -> (usize, &str, &str) {
-    let text = answer.text.trim();
-    (text.chars().count(), text, answer.candidate)
 }
 
 fn votes(clusters: &[Vec<Answer<'_>>]) -> Vec<Vote> {
@@ -131,7 +131,13 @@ mod tests {
     #[test]
     fn two_of_three_that_say_the_same_are_a_majority() {
         let verdict = judge(&[("a", "The answer is 42."), ("b", "41"), ("c", "**42**")]);
-        assert_eq!(verdict, (VerdictOutcome::Majority, Some("c".into())));
+        assert_eq!(verdict, (VerdictOutcome::Majority, Some("a".into())));
+    }
+
+    #[test]
+    fn of_a_majority_the_text_that_most_have_written_wins() {
+        let answers = [("a", "2"), ("b", "2.0"), ("c", "**2.0**"), ("d", "2.0\n"), ("e", "7")];
+        assert_eq!(judge(&answers), (VerdictOutcome::Majority, Some("b".into())));
     }
 
     #[test]
@@ -144,9 +150,9 @@ mod tests {
     #[test]
     fn every_candidate_is_in_the_tally_with_its_cluster() {
         let answers = [
-            Answer { candidate: "a", text: "x" },
+            Answer { candidate: "a", text: "so" },
             Answer { candidate: "b", text: "y" },
-            Answer { candidate: "c", text: "x." },
+            Answer { candidate: "c", text: "so." },
         ];
         let votes: Vec<_> =
             consensus(&answers).votes.into_iter().map(|vote| (vote.voter, vote.candidate)).collect();
@@ -173,14 +179,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_order_of_the_answers_never_matters(
+        fn the_order_of_the_answers_decides_at_most_between_spellings(
             texts in proptest::collection::vec((0..WORDS.len()).prop_map(|at| WORDS[at].to_owned()), 1..7),
             seed in any::<u64>(),
         ) {
             let named: Vec<_> = texts.into_iter().enumerate().map(|(at, text)| (format!("c{at}"), text)).collect();
             let answers: Vec<_> = named.iter().map(|(candidate, text)| Answer { candidate, text }).collect();
             let shuffled: Vec<_> = crate::shuffle::order(answers.len(), seed).into_iter().map(|at| answers[at]).collect();
-            prop_assert_eq!(consensus(&answers), consensus(&shuffled));
+            let (one, other) = (consensus(&answers), consensus(&shuffled));
+            prop_assert_eq!(one.outcome, other.outcome);
+            let said = |winner: &Option<String>| {
+                answers.iter().find(|one| Some(one.candidate) == winner.as_deref()).map(|one| key::key(one.text))
+            };
+            prop_assert_eq!(said(&one.winner), said(&other.winner));
+            let of = |mut votes: Vec<Vote>| {
+                votes.sort_by(|one, other| one.candidate.cmp(&other.candidate));
+                votes
+            };
+            prop_assert_eq!(of(one.votes), of(other.votes));
         }
 
         #[test]

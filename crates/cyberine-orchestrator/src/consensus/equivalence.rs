@@ -1,5 +1,7 @@
 //! Whether answers that are not equal say the same: a model compares them, pair by pair.
 
+mod control;
+
 use cyberine_run_store::{Verdict, Vote};
 use cyberine_types::Usage;
 use serde::Deserialize;
@@ -9,14 +11,17 @@ use crate::judge::{
     Bench, Contender, Form, Heard, Judge, Juror, Next, Question, RATIONALE_CHARS, Ruling, appeal, reply,
 };
 use crate::text::{capped, preview};
+use control::Control;
 
 /// The most questions of one judging, repairs among them.
 const MOST_QUESTIONS: usize = 24;
 
 /// Consensus with a model's help: what exact equality left apart is put to a juror, each cluster
 /// against the best answer of those before it. Two clusters become one where it says so in both
-/// orders, the second time without words to the judge. Whatever fails, is in doubt or comes after
-/// the last question stays apart. The rule of the majority is the same.
+/// orders, the second time without words to the judge. Before that it must tell two known pairs
+/// ([`Control`]), so that one that always says the same decides nothing. Whatever fails, is in
+/// doubt, is nothing but words to the judge or comes after the last question stays apart. The rule
+/// of the majority is the same.
 #[derive(Debug)]
 pub(crate) struct Equivalence {
     contenders: Vec<Contender>,
@@ -24,12 +29,17 @@ pub(crate) struct Equivalence {
     bench: Bench,
     /// Places of contenders that are one answer so far, the largest first.
     groups: Vec<Vec<usize>>,
+    /// Clusters of nothing but words to the judge: there is nothing to compare.
+    mute: Vec<Vec<usize>>,
     /// Clusters that are still to be compared, the largest last.
     open: Vec<Vec<usize>>,
     /// The group that the last of `open` is compared with.
     against: usize,
     /// Whether the pair was found the same in the first order.
     half: bool,
+    control: Control,
+    /// How many of the known pairs the juror has told.
+    told: usize,
     asked: usize,
     votes: Vec<Vote>,
     /// The caveats of the jurors that were heard.
@@ -50,6 +60,10 @@ impl Judge for Equivalence {
 
     fn next(&self) -> Next {
         match (self.pair(), self.bench.juror()) {
+            (Some(_), Some(juror)) if self.control.pair(self.told).is_some() => {
+                let texts = self.control.pair(self.told).map(|(texts, _)| texts).unwrap_or_default();
+                Next::Ask(Question::new(&juror.provider, Form::Same, texts, self.bench.repair()))
+            }
             (Some(pair), Some(juror)) => {
                 let texts = pair.iter().map(|at| self.shown(*at).to_owned()).collect();
                 Next::Ask(Question::new(&juror.provider, Form::Same, texts, self.bench.repair()))
@@ -62,12 +76,23 @@ impl Judge for Equivalence {
         let (Some(pair), Some(juror)) = (self.pair(), self.bench.juror().cloned()) else { return };
         self.asked += 1;
         match self.bench.hear(reply, usage, reply::object::<Reply>) {
+            Heard::Reply(reply) if self.control.pair(self.told).is_some() => {
+                if self.control.pair(self.told).is_some_and(|(_, same)| same == reply.same) {
+                    self.told += 1;
+                } else {
+                    self.told = 0;
+                    self.bench.dismiss(&format!(
+                        "it calls two answers that are known {}",
+                        if reply.same { "not to be the same the same" } else { "to be the same different" }
+                    ));
+                }
+            }
             Heard::Reply(reply) => {
                 self.record(&juror, pair, &reply);
                 self.take(reply.same);
             }
             Heard::Again => {}
-            Heard::Out => self.half = false,
+            Heard::Out => (self.half, self.told) = (false, 0),
         }
     }
 
@@ -81,19 +106,26 @@ impl Judge for Equivalence {
 }
 
 impl Equivalence {
-    pub(crate) fn new(contenders: Vec<Contender>, jurors: Vec<Juror>) -> Self {
+    pub(crate) fn new(contenders: Vec<Contender>, jurors: Vec<Juror>, seed: u64) -> Self {
         let answers: Vec<Answer<'_>> = contenders.iter().map(answer).collect();
         let place = |answer: &Answer<'_>| contenders.iter().position(|one| one.id == answer.candidate);
         let mut open: Vec<Vec<usize>> =
             clusters(&answers).iter().map(|members| members.iter().filter_map(place).collect()).collect();
         open.reverse();
+        let without_appeals: Vec<Option<String>> =
+            contenders.iter().map(|one| appeal::without(&one.text)).collect();
+        let is_mute = |at: usize| without_appeals[at].as_deref().is_some_and(says_nothing);
+        let (mute, mut open): (Vec<_>, Vec<_>) =
+            open.into_iter().partition(|members| members.iter().any(|at| is_mute(*at)));
         let groups = open.pop().into_iter().collect();
-        let without_appeals = contenders.iter().map(|one| appeal::without(&one.text)).collect();
         Self {
             without_appeals,
             bench: Bench::new(jurors),
             groups,
             open,
+            mute,
+            control: Control::of(seed),
+            told: 0,
             against: 0,
             half: false,
             asked: 0,
@@ -157,9 +189,13 @@ impl Equivalence {
 
     /// The clusters as they are now, the largest first, each with its best answer first.
     fn clusters(&self) -> Vec<Vec<Answer<'_>>> {
-        let all = self.groups.iter().chain(self.open.iter().rev());
-        let mut clusters: Vec<Vec<Answer<'_>>> =
-            all.map(|members| members.iter().map(|at| answer(&self.contenders[*at])).collect()).collect();
+        let all = self.groups.iter().chain(self.open.iter().rev()).chain(&self.mute);
+        let in_order = |members: &Vec<usize>| {
+            let mut members = members.clone();
+            members.sort_unstable();
+            members.into_iter().map(|at| answer(&self.contenders[at])).collect()
+        };
+        let mut clusters: Vec<Vec<Answer<'_>>> = all.map(in_order).collect();
         super::sort(&mut clusters);
         clusters
     }
@@ -183,104 +219,16 @@ fn answer(contender: &Contender) -> Answer<'_> {
     Answer { candidate: &contender.id, text: &contender.text }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::judge::Standing;
-    use cyberine_run_store::VerdictOutcome;
-
-    fn judge(texts: &[&str], jurors: &[&str]) -> Equivalence {
-        let contenders = texts.iter().zip('a'..).map(|(text, id)| Contender {
-            id: id.to_string(),
-            provider: id.to_string(),
-            family: None,
-            model: None,
-            text: (*text).to_owned(),
-        });
-        let jurors = jurors.iter().map(|name| Juror {
-            provider: (*name).to_owned(),
-            family: None,
-            model: None,
-            source: None,
-            standing: Standing::Outside,
-        });
-        Equivalence::new(contenders.collect(), jurors.collect())
-    }
-
-    fn run(
-        mut judge: Equivalence,
-        mut answer: impl FnMut(&Question) -> Result<String, String>,
-    ) -> (Verdict, usize) {
-        for asked in 0.. {
-            match judge.next() {
-                Next::Ask(question) => {
-                    let reply = answer(&question);
-                    judge.replied(reply, &Usage { input: 10, ..Usage::default() });
-                }
-                Next::Decided(ruling) => return (ruling.verdict, asked),
-                Next::Try(_) => unreachable!("it tries nothing"),
-            }
+/// Whether `cut`, a text without words to the judge, holds nothing but what says where they stood.
+fn says_nothing(cut: &str) -> bool {
+    let mut outside = String::new();
+    for part in cut.split_inclusive(['(', ')']) {
+        if !(part.ends_with(')') && part.contains("words to the judge")) {
+            outside.push_str(part);
         }
-        unreachable!("judging ends")
     }
-
-    fn says(same: bool) -> Result<String, String> {
-        Ok(format!(r#"{{"same":{same},"reason":"r"}}"#))
-    }
-
-    /// The same where both begin alike.
-    fn by_first_word(question: &Question) -> Result<String, String> {
-        let word = |at: usize| question.texts[at].split(' ').next().unwrap().to_owned();
-        says(word(0) == word(1))
-    }
-
-    #[test]
-    fn what_a_juror_finds_the_same_in_both_orders_is_one_answer() {
-        let texts = ["yes it is so", "no", "yes, to be sure, it is"];
-        let mut shown = Vec::new();
-        let (verdict, asked) = run(judge(&["yes it is", "no way", "yes indeed it is"], &["j"]), |question| {
-            shown.push(question.texts.clone());
-            by_first_word(question)
-        });
-        assert_eq!((verdict.outcome, verdict.winner.as_deref()), (VerdictOutcome::Majority, Some("a")));
-        assert_eq!(verdict.usage.input, 10 * u64::try_from(asked).unwrap());
-        let last = &shown[asked - 2..];
-        assert_eq!(last[0], [last[1][1].clone(), last[1][0].clone()]);
-        assert_eq!(run(judge(&texts, &[]), |_| unreachable!()).0.outcome, VerdictOutcome::Tie);
-    }
-
-    #[test]
-    fn a_yes_in_one_order_only_and_a_judge_that_fails_leave_them_apart() {
-        let mut yes = false;
-        let (verdict, _) = run(judge(&["one two", "three"], &["j"]), |_| {
-            yes = !yes;
-            says(yes)
-        });
-        assert_eq!((verdict.outcome, verdict.votes.len()), (VerdictOutcome::Tie, 4));
-        let (verdict, asked) =
-            run(judge(&["one two", "three"], &["j", "k"]), |question| match &*question.provider {
-                "j" => Ok("Yes, both say the same.".to_owned()),
-                _ => Err("refused".to_owned()),
-            });
-        assert_eq!((verdict.outcome, asked), (VerdictOutcome::Tie, 3));
-        assert!(verdict.rationale.starts_with("Judges that failed before: `j`"), "{}", verdict.rationale);
-    }
-
-    #[test]
-    fn nobody_is_asked_where_equality_suffices() {
-        let (verdict, asked) = run(judge(&["42", "no", "42.0"], &["j"]), |_| unreachable!());
-        assert_eq!((verdict.outcome, asked), (VerdictOutcome::Majority, 0));
-        let (verdict, asked) = run(judge(&["42", "42"], &["j"]), |_| unreachable!());
-        assert_eq!((verdict.outcome, asked), (VerdictOutcome::Majority, 0));
-    }
-
-    #[test]
-    fn the_questions_are_bounded_and_what_is_left_is_different() {
-        let texts: Vec<String> = (0..12).map(|at| format!("word{at} and more")).collect();
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let (verdict, asked) = run(judge(&texts, &["j"]), |_| says(false));
-        assert_eq!((verdict.outcome, asked), (VerdictOutcome::Tie, MOST_QUESTIONS));
-        assert!(verdict.rationale.contains("what was left was taken for different"));
-        assert!(verdict.rationale.contains("there are 12 different answers"), "{}", verdict.rationale);
-    }
+    !outside.contains(char::is_alphanumeric)
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ mod dress;
 mod statement;
 
 use super::decimal::Decimal;
-use dress::{undressed, without_lead_in};
+use dress::{is_code, undressed, without_lead_in};
 
 /// What two answers have in common when they say the same. Equality of keys is an equivalence,
 /// so clusters do not depend on the order answers are looked at.
@@ -25,8 +25,9 @@ const SHORT: usize = 400;
 ///
 /// Whatever is in doubt stays apart: a majority that is missed costs a judge, a false one is a
 /// wrong answer. A short one-line answer loses its dressing: lead-ins such as "the answer is",
-/// quotation marks and emphasis around all of it, the full stop, runs of white space, and the
-/// case of plain words. Of an answer of several lines that states its final answer, and nothing
+/// typographic quotation marks, backticks and emphasis around all of it, the full stop of a sentence,
+/// runs of white space, and its case where it is one plain word. What may be code keeps all that is
+/// inside it. Of an answer of several lines that states its final answer, and nothing
 /// but a number or another short literal, that statement counts. Any other is compared as it is,
 /// line ends aside: in code, case and indentation carry meaning.
 pub(super) fn key(answer: &str) -> Key {
@@ -49,14 +50,21 @@ const fn is_padding(c: char) -> bool {
 }
 
 fn short(text: &str) -> Key {
-    value(without_lead_in(undressed(text)))
+    // What stands between backticks is code, and keeps its case.
+    let bare = without_lead_in(undressed(text));
+    let code = text.contains('`') && number(bare).is_none();
+    if code { Key::Words(bare.to_owned()) } else { value(bare) }
 }
 
 /// The key of a text that has lost its dressing and its lead-in.
 fn value(text: &str) -> Key {
     number(text).unwrap_or_else(|| {
-        let words: Vec<String> = text.split_whitespace().map(folded).collect();
-        Key::Words(words.join(" "))
+        let words: Vec<&str> = text.split_whitespace().collect();
+        Key::Words(match words.as_slice() {
+            _ if is_code(text) => text.to_owned(),
+            [word] => folded(word),
+            _ => words.join(" "),
+        })
     })
 }
 

@@ -107,6 +107,14 @@ impl Bench {
         }
     }
 
+    /// Puts the first that is in out, whose replies are not to be trusted.
+    pub(crate) fn dismiss(&mut self, why: &str) {
+        let place = self.sitting().next().map(|(place, _)| place);
+        if let Some(place) = place {
+            let _: Heard<()> = self.out(place, why);
+        }
+    }
+
     fn out<T>(&mut self, place: usize, why: &str) -> Heard<T> {
         if let (Some(juror), Some(out)) = (self.jurors.get(place), self.out.get_mut(place)) {
             self.failures.push(format!("`{}`: {}", juror.provider, preview(why, 400)));

@@ -80,7 +80,7 @@ impl Machine {
     fn seated(&self, kind: JudgeKind, contenders: Vec<Contender>) -> Box<dyn Judge> {
         let seed = self.setup.seed.wrapping_add(self.round() as u64 - 1);
         match kind {
-            JudgeKind::Consensus => Box::new(Equivalence::new(contenders, self.jurors())),
+            JudgeKind::Consensus => Box::new(Equivalence::new(contenders, self.jurors(), seed)),
             JudgeKind::LlmJudge => Box::new(LlmJudge::new(contenders, self.jurors(), seed)),
             JudgeKind::Adversarial => Box::new(Adversarial::new(contenders, self.jurors(), seed)),
             JudgeKind::Command => Box::new(CommandJudge::new(contenders, self.setup.extract)),

@@ -144,8 +144,8 @@ fn a_majority_ends_the_run_and_no_model_is_paid_for() {
     let mut machine = Machine::new(setup(&["a", "b", "c"]));
     let (events, actions) =
         run(&mut machine, vec![Input::Begin, answered(2, "42"), failed(1, "empty"), answered(0, "42.0")]);
-    assert_eq!(verdicts(&events), [("consensus".into(), VerdictOutcome::Majority, Some("c".into()))]);
-    assert_eq!(settlement(&actions).detail, "2 of 3 candidates answered; a majority agrees with `c`");
+    assert_eq!(verdicts(&events), [("consensus".into(), VerdictOutcome::Majority, Some("a".into()))]);
+    assert_eq!(settlement(&actions).detail, "2 of 3 candidates answered; a majority agrees with `a`");
     assert_eq!(settlement(&actions).state, RunState::Done);
 }
 

@@ -1,7 +1,30 @@
 //! What may be around an answer without being part of it.
 
-/// Pairs that are dressing where they are around the whole text.
-const PAIRS: [(&str, &str); 6] = [("\"", "\""), ("'", "'"), ("`", "`"), ("“", "”"), ("‘", "’"), ("«", "»")];
+/// Pairs that are dressing where they are around the whole text. Straight quotation marks are none:
+/// `"a"` and `a` are two values.
+const PAIRS: [(&str, &str); 4] = [("`", "`"), ("“", "”"), ("‘", "’"), ("«", "»")];
+
+/// Characters that code is made of. Where one of them stands, nothing is left out but what is
+/// around all of it.
+const SIGNS: [char; 22] = [
+    '`', '"', '\\', '/', '=', '<', '>', '|', '&', ';', '{', '}', '[', ']', '_', '#', '~', '^', '@', '+', '*',
+    '$',
+];
+
+/// Whether `text` may be code, a command or a path: a sign of it, a flag, a call, a name with a
+/// point at its start or within it, or a quotation that begins.
+pub(super) fn is_code(text: &str) -> bool {
+    let of_word = |word: &str| {
+        let mut chars = word.chars();
+        let (first, second) = (chars.next(), chars.next());
+        let flag = first == Some('-') && second.is_some();
+        let within = word.trim_end_matches(['.', '…', ',']).chars().any(|c| c == '.');
+        let dot = first == Some('.') || (within && super::number(word).is_none());
+        let call = word.find('(').is_some_and(|at| at > 0);
+        flag || dot || call || first == Some('\'')
+    };
+    text.contains(SIGNS) || text.split_whitespace().any(of_word)
+}
 
 /// `text` without white space, quotation marks, emphasis and LaTeX's box around all of it, and
 /// without a full stop. What would be nothing but dressing stays.
@@ -47,11 +70,27 @@ fn unboxed(text: &str) -> Option<&str> {
     (!inner.contains(['{', '}'])).then_some(inner)
 }
 
-/// `text` without the full stop at its end. An ellipsis is none, and neither is an exclamation
-/// mark a full stop: `5!` is 120.
+/// `text` without the full stop at its end, where it ends a sentence, a plain word, a number or
+/// what has dressing around it. `git add .` ends with its argument, an ellipsis is no full stop, and
+/// neither is an exclamation mark: `5!` is 120.
 fn unstopped(text: &str) -> Option<&str> {
     let rest = text.strip_suffix(['.', '。'])?;
-    (!rest.ends_with(['.', '。'])).then_some(rest)
+    let whole = || {
+        super::number(rest).is_some()
+            || [unquoted(rest), unemphasised(rest), unboxed(rest)].iter().any(Option::is_some)
+    };
+    (whole() || is_word(rest) || is_sentence(rest)).then_some(rest)
+}
+
+/// A word of two letters and more.
+fn is_word(text: &str) -> bool {
+    text.chars().nth(1).is_some() && text.chars().all(char::is_alphabetic)
+}
+
+fn is_sentence(text: &str) -> bool {
+    let begins = text.starts_with(char::is_uppercase) || after(text, &LEAD_INS).is_some();
+    let several = text.split_whitespace().nth(1).is_some();
+    begins && several && text.ends_with(char::is_alphanumeric) && !is_code(text)
 }
 
 const LEAD_INS: [&str; 8] = [

@@ -7,6 +7,23 @@ use super::{Key, value};
 const ANNOUNCEMENTS: [&str; 4] = ["the final answer is", "the answer is", "final answer:", "answer:"];
 /// What no text with one final answer has twice.
 const MARKS: [&str; 2] = ["answer:", "answer is"];
+/// What may take back the statement that follows it.
+const DOUBTS: [&str; 14] = [
+    "not",
+    "never",
+    "no",
+    "false",
+    "wrong",
+    "untrue",
+    "incorrect",
+    "mistaken",
+    "disagree",
+    "refuse",
+    "claim",
+    "claims",
+    "claimed",
+    "following",
+];
 /// The longest quoted literal that is an answer of its own, in characters.
 const LITERAL: usize = 40;
 
@@ -51,12 +68,16 @@ fn announced_by(line: &str) -> usize {
 }
 
 /// Whether what stands before the last line is complete, so that the line does not go on with a
-/// sentence ("I will not say that") or with a quotation ("Some claim:") begun there.
+/// sentence ("I will not say that") or with a quotation ("Some claim:") begun there, and whether the
+/// line before it holds no word that may take it back ("The following is false.").
 fn ends(before: &str) -> bool {
     let told = before.trim_end();
     let blank = before[told.len()..].contains('\n');
     let open = told.ends_with([':', ',', ';']);
-    !open && (blank || told.ends_with(['.', '!', '?', '。', ')']))
+    let last = told.lines().next_back().unwrap_or_default().to_lowercase();
+    let mut words = last.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '’');
+    let doubt = words.any(|word| DOUBTS.contains(&word) || word.ends_with("n't") || word.ends_with("n’t"));
+    !open && !doubt && (blank || told.ends_with(['.', '!', '?', '。', ')']))
 }
 
 fn is_choice(words: &str) -> bool {

@@ -14,7 +14,6 @@ fn dressing_does_not_matter() {
         " **42** ",
         "The answer is 42.",
         "Answer: 42",
-        "\"42\"",
         "`42`",
         "$\\boxed{42}$",
         "\\boxed{42}.",
@@ -35,7 +34,10 @@ fn dressing_does_not_matter() {
     same(&["1,234.5", "1234.5", "1\u{202f}234.5"]);
     same(&["$1,000", "1000 dollars", "1000 USD"]);
     same(&["12 %", "12%", "12 percent"]);
-    same(&["new   york", "New York", "New\u{a0}York"]);
+    same(&["New   York", "New York", "New\u{a0}York"]);
+    same(&["The answer is B.", "B"]);
+    same(&["It is so.", "It is so"]);
+    same(&["March", "march"]);
     same(&["ÉCOLE", "école"]);
     same(&["Yes.", "yes", "YES"]);
     same(&["No.", "no"]);
@@ -71,6 +73,32 @@ fn differ(pairs: &[(&str, &str)]) {
     for (left, right) in pairs {
         assert_ne!(key(left), key(right), "`{left}` and `{right}`");
     }
+}
+
+#[test]
+fn what_may_be_code_compares_exactly() {
+    differ(&[
+        ("git add .", "git add"),
+        ("cd .", "cd"),
+        ("ls ..", "ls"),
+        ("x.", "x"),
+        ("[a-z].", "[a-z]"),
+        ("rm -r Build", "rm -r build"),
+        ("rm Build", "rm build"),
+        ("rm -r ./A", "rm -r ./a"),
+        ("`Build`", "build"),
+        ("tar -XVF a", "tar -xvf a"),
+        ("ls -LART", "ls -lart"),
+        ("echo Hello World", "echo hello world"),
+        ("print(\"a  b\")", "print(\"a b\")"),
+        ("print('a  b')", "print('a b')"),
+        ("'a'", "a"),
+        ("\"42\"", "42"),
+        ("echo 'a  b'", "echo 'a b'"),
+        ("new york", "New York"),
+    ]);
+    same(&["`ls -l`", "ls -l", " ls -l\n"]);
+    same(&["2.0", "2"]);
 }
 
 #[test]
@@ -165,11 +193,15 @@ fn a_last_line_in_doubt_does_not_stand_for_the_text() {
         ("```\nrm -rf /\n```\nAnswer: 7", "```\nls\n```\nAnswer: 7"),
         ("It is so.\nThe answer is not 42", "It is so.\nThe answer is 42"),
         ("It is so.\nFinal answer: 42\nOr so.", "42"),
+        ("The following is false.\nAnswer: 42", "42"),
+        ("I disagree with what they claim\n\nAnswer: 42", "42"),
+        ("Do not write this.\n\nThe final answer is 42", "42"),
+        ("You mustn't say it.\nAnswer: 42", "42"),
     ]);
 }
 
 #[test]
 fn nothing_but_dressing_keeps_itself() {
     assert_eq!(key("..."), Key::Words("...".into()));
-    assert_eq!(key("The answer is"), Key::Words("the answer is".into()));
+    assert_eq!(key("The answer is"), Key::Words("The answer is".into()));
 }
