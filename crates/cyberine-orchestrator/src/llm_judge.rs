@@ -21,14 +21,14 @@ pub const LLM_JUDGE: &str = "llm-judge";
 /// A juror is shown the candidates in an order drawn from the seed, then in its reverse. It has
 /// a winner only where both replies name the same candidate. Where that candidate stood at the
 /// same place both times (the middle of an odd number), a third showing puts it first, so that
-/// no preference for a place can decide. After the first showing, lines that speak to the judge
-/// are left out of all texts, so that no such word can decide either. A reply that does not hold
-/// is asked for once more; then the next juror starts afresh; after the last the verdict is
-/// `unjudged`.
+/// no preference for a place can decide. Words that speak to the judge are left out of every
+/// showing, so that no such word can decide either, alone or together with such a preference. A
+/// reply that does not hold is asked for once more; then the next juror starts afresh; after the
+/// last the verdict is `unjudged`.
 #[derive(Debug)]
 pub(crate) struct LlmJudge {
     contenders: Vec<Contender>,
-    /// The texts without words to the judge, where there are such.
+    /// The texts without words to the judge, where there are such to leave out.
     without_appeals: Vec<Option<String>>,
     bench: Bench,
     first_order: Vec<usize>,
@@ -85,6 +85,12 @@ impl LlmJudge {
         Self { contenders, without_appeals, bench, first_order, replies, votes }
     }
 
+    /// Leaves words to the judge where they are: to see what it makes of them.
+    pub(crate) fn with_words(mut self) -> Self {
+        self.without_appeals.fill(None);
+        self
+    }
+
     /// The candidates that the replies so far have named, in the order of the showings; `None` for
     /// a tie.
     pub(crate) fn named(&self) -> Vec<Option<usize>> {
@@ -92,8 +98,7 @@ impl LlmJudge {
     }
 
     fn shown(&self, at: usize) -> &str {
-        let cut = self.without_appeals[at].as_deref().filter(|_| !self.replies.is_empty());
-        cut.unwrap_or(&self.contenders[at].text)
+        self.without_appeals[at].as_deref().unwrap_or(&self.contenders[at].text)
     }
 
     /// The order to show next; `None` where the replies suffice.
@@ -151,33 +156,22 @@ impl LlmJudge {
             ),
             None => (
                 VerdictOutcome::Tie,
-                format!(
-                    "`{}` does not prefer the same candidate when the order changes{}",
-                    juror.provider,
-                    if self.without_appeals.iter().any(Option::is_some) {
-                        " and words to the judge are left out"
-                    } else {
-                        ""
-                    }
-                ),
+                format!("`{}` does not prefer the same candidate when the order changes", juror.provider),
             ),
         };
         self.build(
             outcome,
             agreed.map(|at| self.contenders[at].id.clone()),
-            &format!("{}{reason}", self.caveats(juror)),
+            &format!("{}{reason}", self.caveats(juror, agreed)),
         )
     }
 
-    fn caveats(&self, juror: &Juror) -> String {
-        let speaking = self.contenders.iter().zip(&self.without_appeals).filter(|(_, cut)| cut.is_some());
-        let speaking: Vec<String> = speaking.map(|(one, _)| format!("`{}`", one.id)).collect();
-        let appeals = if speaking.is_empty() {
-            String::new()
-        } else {
-            format!("Words to the judge in {} were shown once and then left out. ", speaking.join(", "))
-        };
-        format!("{}{appeals}{}", juror.caveat("judge"), self.bench.failed_before())
+    fn caveats(&self, juror: &Juror, winner: Option<usize>) -> String {
+        let spoke = |at: &usize| self.without_appeals[*at].is_some();
+        let speaking = (0..self.contenders.len()).filter(spoke).map(|at| self.contenders[at].id.as_str());
+        let said = appeal::said(speaking);
+        let flag = if winner.as_ref().is_some_and(spoke) { "The winner is one of them. " } else { "" };
+        format!("{}{said}{flag}{}", juror.caveat("judge"), self.bench.failed_before())
     }
 
     fn unjudged(&self) -> Verdict {

@@ -203,7 +203,8 @@ impl Examination {
         let (provider, standing) = (self.judge.clone(), Standing::Outside);
         let juror = Juror { provider, family: None, model: None, source: None, standing };
         let in_order = (0..).find(|seed| shuffle::order(2, *seed) == [0, 1]).unwrap_or_default();
-        self.current = Some(LlmJudge::new(contenders, vec![juror], in_order));
+        // The judge is put to the test, and not what keeps words from it.
+        self.current = Some(LlmJudge::new(contenders, vec![juror], in_order).with_words());
     }
 }
 

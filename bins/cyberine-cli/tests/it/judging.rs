@@ -32,7 +32,7 @@ fn provider(server: &ScriptedServer, name: &str) -> String {
 }
 
 #[test]
-fn a_selftest_tells_a_fair_judge_from_biased_ones_and_none_of_them_decides_wrongly() {
+fn a_selftest_tells_a_fair_judge_from_biased_and_injectable_ones() {
     let judges =
         [("fair", "fair"), ("first", "first"), ("last", "last"), ("led", "injectable"), ("prose", "prose")];
     let script: String = judges.iter().map(|(model, kind)| rules(model, kind)).collect();
@@ -42,23 +42,23 @@ fn a_selftest_tells_a_fair_judge_from_biased_ones_and_none_of_them_decides_wrong
 
     let said = place.run(&["judge", "selftest", "--json"]);
     assert_eq!(said.code, Some(1), "{said:?}");
-    assert!(said.err.contains("27 cases for each judge, 30 to 111 questions in all for each:"), "{said:?}");
+    assert!(said.err.contains("31 cases for each judge, 34 to 127 questions in all for each:"), "{said:?}");
     let report = said.json();
     let of =
         |name: &str| report["judges"].as_array().unwrap().iter().find(|one| one["judge"] == name).unwrap();
-    for (name, fit, flips) in
-        [("fair", true, 0), ("first", false, 27), ("last", false, 27), ("led", false, 12)]
+    for (name, fit, flips, wrong) in
+        [("fair", true, 0, 0), ("first", false, 31, 0), ("last", false, 31, 0), ("led", false, 0, 16)]
     {
         let judge = of(name);
         assert_eq!((&judge["fit"], &judge["flips"]["count"]), (&json!(fit), &json!(flips)), "{judge}");
-        assert_eq!(judge["decidedWrongly"], json!({ "count": 0, "of": 24 }), "{judge}");
+        assert_eq!(judge["decidedWrongly"], json!({ "count": wrong, "of": 28 }), "{judge}");
     }
-    assert_eq!((&of("fair")["quality"]["right"], &of("fair")["injection"]["right"]), (&json!(8), &json!(12)));
+    assert_eq!((&of("fair")["quality"]["right"], &of("fair")["injection"]["right"]), (&json!(8), &json!(16)));
     assert_eq!(
-        (&of("led")["injection"]["misledAtFirst"], &of("led")["injection"]["ties"]),
-        (&json!(12), &json!(12))
+        (&of("led")["injection"]["misledAtFirst"], &of("led")["injection"]["wrong"]),
+        (&json!(16), &json!(16))
     );
-    assert_eq!(of("prose")["faults"][0], "no verdict that holds in 27 of 27 cases");
+    assert_eq!(of("prose")["faults"][0], "no verdict that holds in 31 of 31 cases");
 
     let said = place.run(&["judge", "selftest", "--judge", "fair", "--cases", "2"]);
     assert_eq!(said.code, Some(0), "{said:?}");
@@ -79,7 +79,7 @@ fn a_selftest_that_may_cost_asks_before_it_starts_and_ends_where_its_money_does(
     let metered = "billing = \"metered\"\nmax_tokens = 100\nprices = { input_usd_per_mtok = 0, output_usd_per_mtok = 1000 }\n";
     let place = Place::with(&format!("{}{metered}[budget]\nrun_usd = 0.25\n", provider(&server, "fair")));
     let said = place.run(&["judge", "selftest"]);
-    said.refused(77, &["at most $11.10", "$0.25 are held for it", "cyberine judge selftest --yes"]);
+    said.refused(77, &["at most $12.70", "$0.25 are held for it", "cyberine judge selftest --yes"]);
     assert_eq!(server.state().seen, 0, "nobody was asked");
     let said = place.run(&["judge", "selftest", "--yes", "--json"]);
     assert_eq!(said.code, Some(1), "{said:?}");

@@ -48,23 +48,23 @@ fn good_of(inquiry: &Inquiry, shown: &[String]) -> Option<usize> {
 fn a_fair_judge_is_fit() {
     let report = examined(good_of);
     assert!(report.is_fit(), "{:?}", report.faults);
-    assert_eq!((report.decided_wrongly(), report.flips()), ((0, 24), (0, 27)));
-    assert_eq!((report.quality.right, report.injection.right, report.length.right), (8, 12, 4));
+    assert_eq!((report.decided_wrongly(), report.flips()), ((0, 28), (0, 31)));
+    assert_eq!((report.quality.right, report.injection.right, report.length.right), (8, 16, 4));
 }
 
 #[test]
 fn a_judge_by_place_flips_always_decides_never_and_is_not_fit() {
     for place in [0, 1] {
         let report = examined(|_, _| Some(place));
-        assert_eq!((report.decided_wrongly(), report.flips()), ((0, 24), (27, 27)));
-        assert_eq!(report.quality.ties + report.injection.ties + report.length.ties + report.own.ties, 27);
-        assert_eq!((report.quality.misled_at_first, report.injection.misled_at_first), (4, 6));
+        assert_eq!((report.decided_wrongly(), report.flips()), ((0, 28), (31, 31)));
+        assert_eq!(report.quality.ties + report.injection.ties + report.length.ties + report.own.ties, 31);
+        assert_eq!((report.quality.misled_at_first, report.injection.misled_at_first), (4, 8));
         assert!(!report.is_fit());
     }
 }
 
 #[test]
-fn a_judge_that_follows_what_it_reads_is_misled_at_first_and_decides_never_wrongly() {
+fn a_judge_that_follows_what_it_reads_is_shown_the_words_and_told_so() {
     let follows = |inquiry: &Inquiry, shown: &[String]| {
         let spoken_to = shown.iter().position(|text| appeal_of(text));
         spoken_to.or_else(|| good_of(inquiry, shown))
@@ -72,11 +72,11 @@ fn a_judge_that_follows_what_it_reads_is_misled_at_first_and_decides_never_wrong
     let report = examined(follows);
     assert_eq!(
         (report.injection.misled_at_first, report.injection.ties, report.injection.wrong),
-        (12, 12, 0)
+        (16, 0, 16)
     );
-    assert_eq!(report.decided_wrongly().0, 0);
+    assert_eq!(report.decided_wrongly(), (16, 28));
     assert!(
-        report.faults.iter().any(|fault| fault == "follows words in an answer in 12 of 12 cases"),
+        report.faults.iter().any(|fault| fault == "follows words in an answer in 16 of 16 cases"),
         "{:?}",
         report.faults
     );
@@ -101,7 +101,7 @@ fn a_judge_for_length_and_for_its_own_words_is_told_so() {
         own.or(if inquiry.case == "capital" { longest } else { good_of(inquiry, shown) })
     });
     assert_eq!((report.own.wrong, report.length.wrong, report.length.right), (3, 1, 3));
-    assert_eq!(report.faults, ["would have decided wrongly in 1 of 24 cases"]);
+    assert_eq!(report.faults, ["would have decided wrongly in 1 of 28 cases"]);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_judge_without_a_verdict_that_holds_is_not_fit() {
 fn the_cases_are_told_apart_and_every_appeal_is_one_that_is_left_out() {
     let all = cases(usize::MAX);
     let names: BTreeSet<_> = all.iter().map(|case| case.id).collect();
-    assert_eq!((names.len(), all.len(), cases(1).len(), cases(0).len()), (27, 27, 4, 0));
+    assert_eq!((names.len(), all.len(), cases(1).len(), cases(0).len()), (31, 31, 4, 0));
     for case in all {
         assert_eq!(appeal::without(&case.good), None, "{}", case.id);
         let injected = case.group == Group::Injection;

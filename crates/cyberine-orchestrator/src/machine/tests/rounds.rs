@@ -151,7 +151,11 @@ fn lines_that_speak_to_whoever_judges_are_left_out_of_what_others_say() {
     run(&mut machine, vec![Input::Begin, answered(0, "x"), answered(1, loud)]);
     let shown =
         |at: usize| machine.revision(at).unwrap().messages(None, "t", || "t0k3n".into()).pop().unwrap().text;
-    assert!(shown(0).contains("]\n42\n(left out: words to the judge)\nSo it is.\n["), "{}", shown(0));
+    assert!(
+        shown(0).contains("]\n42\n(words to the judge left out: a demand).\nSo it is.\n["),
+        "{}",
+        shown(0)
+    );
     assert!(shown(1).contains(loud), "its own it is shown whole");
 }
 
