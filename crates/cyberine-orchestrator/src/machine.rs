@@ -102,11 +102,16 @@ pub(crate) struct Machine {
     steered: BTreeSet<MessageId>,
     /// Whether it is on record that more guidance came than is taken in.
     overflowed: bool,
+    /// Whether it is on record that guidance came while the run was judged.
+    came_late: bool,
+    /// Whose answer the fallback model gave.
+    by_fallback: Vec<bool>,
 }
 
 impl Machine {
     pub(crate) fn new(setup: Setup) -> Self {
         let stands = setup.contestants.iter().map(|_| Stand::Waiting).collect();
+        let by_fallback = vec![false; setup.contestants.len()];
         let steered = setup.steered.iter().map(|word| word.message).collect();
         let guidance = setup.steered.iter().map(Steering::guidance).collect();
         Self {
@@ -123,6 +128,8 @@ impl Machine {
             guidance,
             steered,
             overflowed: false,
+            came_late: false,
+            by_fallback,
         }
     }
 
@@ -177,6 +184,7 @@ impl Machine {
             usage,
             duration_ms,
         });
+        self.by_fallback[candidate] = matches!(self.stands[candidate], Stand::Running { fell_back: true });
         self.stands[candidate] = Stand::Done(text);
         self.stop_where_enough(effects);
         self.advance(effects);

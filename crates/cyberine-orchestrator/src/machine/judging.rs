@@ -171,18 +171,25 @@ impl Machine {
 
     /// Those who answered, and whom no judge has ruled out.
     fn contenders(&self) -> Vec<Contender> {
-        let stands = self.setup.contestants.iter().zip(&self.stands);
-        let contenders = stands.filter_map(|(contestant, stand)| {
+        let stands = self.setup.contestants.iter().zip(&self.stands).enumerate();
+        let contenders = stands.filter_map(|(at, (contestant, stand))| {
             Some(Contender {
                 id: contestant.id.clone(),
                 provider: contestant.provider.clone(),
-                family: family::family(&contestant.kind, contestant.model.as_deref()),
-                model: contestant.model.clone(),
+                family: family::family(&contestant.kind, self.model_of(at)),
+                model: self.model_of(at).map(str::to_owned),
                 text: stand.answer()?.to_owned(),
             })
         });
         let left = |one: &Contender| self.left.as_ref().is_none_or(|left| left.contains(&one.id));
         contenders.filter(left).collect()
+    }
+
+    /// The model that has answered, or else the one that was to.
+    fn model_of(&self, candidate: usize) -> Option<&str> {
+        let contestant = &self.setup.contestants[candidate];
+        let fallback = contestant.fallback.as_deref().filter(|_| self.by_fallback[candidate]);
+        fallback.or(contestant.model.as_deref())
     }
 
     /// Providers that have nothing to do with the candidates first. One that has just failed as a
@@ -212,12 +219,14 @@ impl Machine {
         if own.iter().any(broken) {
             return None;
         }
-        let same = |contestant: &&Contestant| contestant.model.is_some() && contestant.model == juror.model;
-        let twin = contestants.iter().find(same).map(|contestant| Standing::SameModel(contestant.id.clone()));
-        let family = |one: &Contestant| family::family(&one.kind, one.model.as_deref());
-        let own = family(juror);
-        let kin = contestants.iter().find(|one| own.is_some() && family(one) == own);
-        let kin = kin.map(|contestant| Standing::SameFamily(contestant.id.clone()));
+        let model = juror.model.as_deref();
+        let mut all = 0..contestants.len();
+        let twin = all.clone().find(|at| model.is_some() && self.model_of(*at) == model);
+        let twin = twin.map(|at| Standing::SameModel(contestants[at].id.clone()));
+        let own = family::family(&juror.kind, model);
+        let family = |at: usize| family::family(&contestants[at].kind, self.model_of(at));
+        let kin = all.find(|at| own.is_some() && family(*at) == own);
+        let kin = kin.map(|at| Standing::SameFamily(contestants[at].id.clone()));
         Some(twin.or(kin).unwrap_or(Standing::Outside))
     }
 

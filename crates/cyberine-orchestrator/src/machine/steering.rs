@@ -3,7 +3,7 @@
 use cyberine_run_store::RunEvent;
 use cyberine_types::MessageId;
 
-use super::{Effects, Machine};
+use super::{Effects, Machine, Phase};
 use crate::judge::Guidance;
 use crate::text::{capped, preview};
 
@@ -33,10 +33,18 @@ impl Steering {
 }
 
 impl Machine {
-    /// Takes in what was not taken in before, as long as there is room; that there was none is
-    /// recorded once.
+    /// Takes in what was not taken in before, as long as there is room and nobody judges: all
+    /// showings of a judging have the same guidance, and what a judge starts cannot guide it. That
+    /// something was not taken in is recorded once for each reason.
     pub(super) fn steered(&mut self, word: Steering, effects: &mut Effects) {
         if self.steered.contains(&word.message) {
+            return;
+        }
+        if matches!(self.phase, Phase::Judging { .. }) {
+            if !std::mem::replace(&mut self.came_late, true) {
+                let detail = "what came to steer this run while it was judged is not taken in".to_owned();
+                effects.append.push(RunEvent::ControlIgnored { detail });
+            }
             return;
         }
         if self.steered.len() < MAX_STEERS {

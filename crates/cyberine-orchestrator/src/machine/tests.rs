@@ -233,6 +233,29 @@ fn jurors_are_outsiders_first_and_never_a_candidate_that_failed() {
 }
 
 #[test]
+fn who_answered_with_its_fallback_model_counts_as_that_model() {
+    let with_model = |name: &str, model: &str| Contestant { model: Some(model.into()), ..contestant(name) };
+    let falls = Contestant { fallback: Some("claude-y".into()), ..with_model("a", "gpt-x") };
+    let mut machine = Machine::new(Setup {
+        contestants: vec![falls, contestant("b")],
+        jurors: vec![
+            with_model("old", "gpt-x"),
+            with_model("new", "claude-y"),
+            with_model("kin", "claude-z"),
+        ],
+        ..setup(&[])
+    });
+    run(&mut machine, vec![Input::Begin, failed(0, "overloaded"), answered(0, "x"), answered(1, "y")]);
+    let jurors: Vec<_> = machine.jurors().into_iter().map(|juror| (juror.provider, juror.standing)).collect();
+    let expected = [
+        ("old".to_owned(), Standing::Outside),
+        ("kin".to_owned(), Standing::SameFamily("a".to_owned())),
+        ("new".to_owned(), Standing::SameModel("a".to_owned())),
+    ];
+    assert_eq!(jurors, expected);
+}
+
+#[test]
 fn nobody_who_failed_is_ever_shown_or_wins() {
     let mut machine = Machine::new(setup(&["a", "b", "c", "d"]));
     let inputs =
