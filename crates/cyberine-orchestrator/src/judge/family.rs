@@ -19,9 +19,27 @@ const KIN: &[(&str, &str)] = &[
     ("qwq", "qwen"),
 ];
 
-/// The first letters of the model's name after its last `/`, in lower case: `claude` of
-/// `anthropic/claude-sonnet-4`, `llama` of `llama3.1:8b`; a few names of one house count as one
-/// (`o3` as `gpt`, `sonnet` as `claude`). Where no model is named, a program that drives one
+/// What may stand before a model's own name: its maker, or where it runs.
+const BEFORE: &[&str] = &[
+    "us",
+    "eu",
+    "apac",
+    "global",
+    "ai",
+    "anthropic",
+    "openai",
+    "google",
+    "amazon",
+    "meta",
+    "microsoft",
+    "mistralai",
+    "cohere",
+];
+
+/// The first letters of the model's name after its last `/` and the name of its maker, in lower
+/// case: `claude` of `anthropic/claude-sonnet-4` and of `us.anthropic.claude-sonnet-4`, `llama` of
+/// `llama3.1:8b` and of `Meta-Llama-3.1`; a few names of one house count as one (`o3` as `gpt`,
+/// `sonnet` as `claude`). Where no model is named, a program that drives one
 /// vendor's models tells it. A script has no family.
 pub(crate) fn family(kind: &str, model: Option<&str>) -> Option<String> {
     let Some(model) = model else { return of_kind(kind).map(str::to_owned) };
@@ -29,8 +47,10 @@ pub(crate) fn family(kind: &str, model: Option<&str>) -> Option<String> {
         return None;
     }
     let name = model.rsplit('/').next().unwrap_or(model);
-    let letters: String =
-        name.chars().take_while(|c| c.is_alphabetic()).flat_map(char::to_lowercase).collect();
+    let lower = name.to_lowercase();
+    let mut parts = lower.split(|c: char| !c.is_alphanumeric());
+    let part = parts.find(|part| !BEFORE.contains(part)).unwrap_or(&lower);
+    let letters: String = part.chars().take_while(|c| c.is_alphabetic()).collect();
     if letters.is_empty() {
         return None;
     }
@@ -62,6 +82,10 @@ mod tests {
             ("ollama", Some("llama3.1:8b"), Some("llama")),
             ("ollama", Some("Qwen2.5-Coder"), Some("qwen")),
             ("openai", Some("mistralai/Mixtral-8x7B"), Some("mistral")),
+            ("openai", Some("anthropic.claude-3-5-sonnet-20241022-v2:0"), Some("claude")),
+            ("openai", Some("us.anthropic.claude-sonnet-4"), Some("claude")),
+            ("openai", Some("meta-llama/Meta-Llama-3.1-70B"), Some("llama")),
+            ("openai", Some("meta.llama3-1-8b"), Some("llama")),
             ("openai", Some("scripted/north"), None),
             ("openai", Some("7b"), None),
             ("command", None, None),
