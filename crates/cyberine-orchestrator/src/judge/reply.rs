@@ -1,6 +1,11 @@
 //! What all replies have in common: one JSON object, and nothing else.
 
-use serde::de::DeserializeOwned;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::prompt::label;
 use crate::text::preview;
@@ -25,7 +30,30 @@ pub(crate) enum ReplyError {
 /// Reads a reply: the whole text is the object, bare or in one fenced block. Prose around it and
 /// unknown or repeated members are refused.
 pub(crate) fn object<T: DeserializeOwned>(text: &str) -> Result<T, ReplyError> {
-    serde_json::from_str(unfenced(text.trim())).map_err(|error| ReplyError::Form(error.to_string()))
+    let object: Object<T> =
+        serde_json::from_str(unfenced(text.trim())).map_err(|error| ReplyError::Form(error.to_string()))?;
+    Ok(object.0)
+}
+
+/// A `T` that is written as an object, and not as the list of its members.
+pub(crate) struct Object<T>(pub(crate) T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
+            type Value = T;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<T, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(members))
+            }
+        }
+        deserializer.deserialize_map(Members(PhantomData)).map(Self)
+    }
 }
 
 /// The inside of a text that is one fenced block and nothing else.

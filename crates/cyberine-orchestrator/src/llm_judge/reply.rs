@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::judge::prompt::label;
 use crate::judge::question::REASON_CHARS;
-use crate::judge::reply::{ReplyError, object, position};
+use crate::judge::reply::{Object, ReplyError, object, position};
 use crate::text::{capped, preview};
 
 /// The word for "no candidate is better than every other".
@@ -27,7 +27,7 @@ pub(crate) struct Reply {
 #[serde(deny_unknown_fields)]
 struct Wire {
     winner: String,
-    scores: Vec<WireScore>,
+    scores: Vec<Object<WireScore>>,
     rationale: String,
 }
 
@@ -88,9 +88,9 @@ pub(crate) fn parse(text: &str, count: usize) -> Result<Reply, ReplyError> {
     Ok(Reply { winner, scores, rationale: capped(wire.rationale.trim(), RATIONALE_CHARS) })
 }
 
-fn scores(given: Vec<WireScore>, count: usize) -> Result<Vec<(f64, String)>, ReplyError> {
+fn scores(given: Vec<Object<WireScore>>, count: usize) -> Result<Vec<(f64, String)>, ReplyError> {
     let mut scores: Vec<Option<(f64, String)>> = vec![None; count];
-    for one in given {
+    for Object(one) in given {
         let at = position(&one.label, count)?;
         if !(0.0..=10.0).contains(&one.score) {
             return Err(ReplyError::Range(one.label));
@@ -149,6 +149,15 @@ mod tests {
             (format!("```json\n{GOOD}\n```\n```json\n{GOOD}\n```"), "JSON"),
             (GOOD[..GOOD.len() - 4].to_owned(), "JSON"),
             ("{}".to_owned(), "winner"),
+            (
+                r#"["B",[{"label":"A","score":3,"reason":""},{"label":"B","score":8,"reason":""}],"r"]"#
+                    .to_owned(),
+                "expected an object",
+            ),
+            (
+                GOOD.replace(r#"{"label":"A","score":3,"reason":"thin"}"#, r#"["A",3,"thin"]"#),
+                "expected an object",
+            ),
             (GOOD.replace("{\"winner\"", "{\"winner\":\"A\",\"winner\""), "duplicate"),
             (GOOD.replace("\"rationale\"", "\"extra\":1,\"rationale\""), "unknown field"),
             (GOOD.replace("\"winner\":\"B\"", "\"winner\":\"D\""), "`D` is not the label"),
