@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use cyberine_orchestrator::{Caps, OrchestrateConfig};
+use cyberine_orchestrator::{Caps, OrchestrateConfig, OwnCaps};
 use cyberine_provider::ProviderConfig;
 use cyberine_types::Usd;
 use serde::{Deserialize, Serialize};
@@ -31,6 +31,10 @@ pub use write::{Overwrite, Written, write_config};
 
 /// The one section of a project's file that needs no trust: it can only tighten.
 const BUDGET: &str = "budget";
+
+/// Whose `[budget]` a word is about.
+const HOME_FILE: &str = "home's config.toml";
+const PROJECT_FILE: &str = "project's cyberine.toml";
 
 /// What a run may hold and spend, where nothing else is said.
 const DEFAULT_RUN: Usd = Usd::from_micros(1_000_000);
@@ -99,6 +103,12 @@ pub struct Budget {
     pub providers: BTreeMap<String, Usd>,
     /// The most that may be held and spent in one UTC day by caller.
     pub callers: BTreeMap<String, Usd>,
+    /// The home's own `daily_usd`.
+    pub own_daily_usd: Option<Usd>,
+    /// The home's own `run_usd`.
+    pub own_run_usd: Usd,
+    /// The home's own caps by provider and caller.
+    pub own: OwnCaps,
 }
 
 /// `[run]`: how runs live and end.
@@ -204,9 +214,11 @@ pub enum ConfigError {
     },
     /// What a run holds does not go with the cap of the day.
     #[error(
-        "`[budget] run_usd` is {run} ($1.00 where it is not set) and `daily_usd` is {daily}: under a cap, a run that can cost money must hold at least $0.01 and at most the cap; set `run_usd` so, or raise `daily_usd`"
+        "`[budget] run_usd` of the {of} is {run} ($1.00 where it is not set) and `daily_usd` is {daily}: under a cap, a run that can cost money must hold at least $0.01 and at most the cap; set `run_usd` so, or raise `daily_usd`"
     )]
     Hold {
+        /// Whose value it is: `home's config.toml`, `project's cyberine.toml`.
+        of: &'static str,
         /// What a run would hold.
         run: Usd,
         /// The cap.
@@ -294,17 +306,24 @@ impl Untrusted {
 
 impl Budget {
     /// Checks that a run which can cost money holds something the cap can be measured by. Under a
-    /// cap of nothing such a run is refused anyway.
+    /// cap of nothing such a run is refused anyway; so is one under a cap that a project has lowered
+    /// below what it holds.
     ///
     /// # Errors
     /// Where it would hold next to nothing, or more than the whole cap.
     pub fn check(&self) -> Result<(), ConfigError> {
         let Some(daily) = self.daily_usd else { return Ok(()) };
-        let (run, hold) = (self.run_usd, self.hold_usd);
-        if run < money::LEAST_HOLD || (daily > Usd::ZERO && hold > daily) {
-            return Err(ConfigError::Hold { run: if run < money::LEAST_HOLD { run } else { hold }, daily });
+        let (run, own) = (self.run_usd, self.own_run_usd);
+        if run < money::LEAST_HOLD {
+            let of = if own < money::LEAST_HOLD { HOME_FILE } else { PROJECT_FILE };
+            return Err(ConfigError::Hold { of, run, daily });
         }
-        Ok(())
+        match self.own_daily_usd {
+            Some(daily) if daily > Usd::ZERO && own > daily => {
+                Err(ConfigError::Hold { of: HOME_FILE, run: own, daily })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// What limits the money of runs.
@@ -316,18 +335,23 @@ impl Budget {
             daily: self.daily_usd,
             providers: self.providers.clone(),
             callers: self.callers.clone(),
+            own: self.own.clone(),
         }
     }
 
     /// A project may hold a home to less, never to more: it may lower each cap and add others, lower
-    /// what a run may spend, and raise what one holds whose cost nobody knows.
+    /// what a run may spend, and raise what one holds whose cost nobody knows, up to the cap of the
+    /// day. A higher value than the home's is no other wish of it.
     fn tightened(self, section: &BudgetSection) -> Self {
+        let daily_usd = [self.daily_usd, section.daily_usd].into_iter().flatten().min();
+        let fits = section.run_usd.filter(|run| daily_usd.is_none_or(|daily| *run <= daily));
         Self {
-            daily_usd: [self.daily_usd, section.daily_usd].into_iter().flatten().min(),
+            daily_usd,
             run_usd: section.run_usd.map_or(self.run_usd, |run| run.min(self.run_usd)),
-            hold_usd: section.run_usd.map_or(self.hold_usd, |run| run.max(self.hold_usd)),
+            hold_usd: fits.map_or(self.hold_usd, |run| run.max(self.hold_usd)),
             providers: lower(self.providers, &section.providers),
             callers: lower(self.callers, &section.callers),
+            ..self
         }
     }
 }
@@ -344,7 +368,16 @@ impl BudgetSection {
     fn or_default(&self) -> Budget {
         let run_usd = self.run_usd.unwrap_or(DEFAULT_RUN);
         let (providers, callers) = (self.providers.clone(), self.callers.clone());
-        Budget { daily_usd: self.daily_usd, run_usd, hold_usd: run_usd, providers, callers }
+        Budget {
+            daily_usd: self.daily_usd,
+            run_usd,
+            hold_usd: run_usd,
+            own_daily_usd: self.daily_usd,
+            own_run_usd: run_usd,
+            own: OwnCaps { providers: providers.clone(), callers: callers.clone() },
+            providers,
+            callers,
+        }
     }
 }
 

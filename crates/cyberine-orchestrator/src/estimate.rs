@@ -233,7 +233,9 @@ impl Estimate {
 
     /// What a run of `caller` holds under `caps`: at each provider that can cost money the most it
     /// can come to, and `caps.unknown` where nobody knows that; together at most the larger of
-    /// `caps.run` and what it holds where nobody knows; and nowhere more than a whole cap.
+    /// `caps.run` and what it holds where nobody knows. What is known is nowhere more than a whole
+    /// cap: the run stops itself there. What nobody knows is cut to the home's own caps only, so that
+    /// a cap which a project has lowered below it refuses the run.
     #[must_use]
     pub fn reserve(&self, caps: &Caps, caller: &str) -> Reserve {
         let paid = self.providers.iter().filter(|one| one.can_cost());
@@ -242,13 +244,12 @@ impl Estimate {
             .map(|one| {
                 let daily_cap = caps.providers.get(&one.provider).copied();
                 let amount = match one.at_most {
-                    Some(estimate) => estimate.max(LEAST_HOLD).min(caps.run),
+                    Some(estimate) => within(estimate.max(LEAST_HOLD).min(caps.run), daily_cap),
                     None => {
                         most = most.max(caps.unknown);
-                        caps.unknown
+                        within(caps.unknown, caps.own.providers.get(&one.provider).copied())
                     }
                 };
-                let amount = within(amount, daily_cap);
                 Share { provider: one.provider.clone(), billing: one.billing, amount, daily_cap }
             })
             .collect();
@@ -262,8 +263,12 @@ impl Estimate {
             .map(|(named, cap)| CallerCap { caller: named.clone(), daily_cap: *cap })
             .collect();
         let together: Usd = shares.iter().map(|share| share.amount).sum();
-        let amount =
-            caller_caps.iter().fold(together.min(most), |amount, one| within(amount, Some(one.daily_cap)));
+        let unknown = self.providers.iter().any(|one| one.can_cost() && one.at_most.is_none());
+        let limits = caller_caps.iter().map(|one| {
+            if unknown { caps.own.callers.get(&one.caller).copied() } else { Some(one.daily_cap) }
+        });
+        let day = if unknown { None } else { caps.daily };
+        let amount = limits.chain([day]).fold(together.min(most), within);
         Reserve { amount, daily_cap: caps.daily, shares, caller_caps }
     }
 }
@@ -280,6 +285,17 @@ pub struct Caps {
     /// The most in one UTC day by provider.
     pub providers: BTreeMap<String, Usd>,
     /// The most in one UTC day by caller: see [`is_caller`].
+    pub callers: BTreeMap<String, Usd>,
+    /// The home's own caps.
+    pub own: OwnCaps,
+}
+
+/// The caps of a home, before a project has lowered any.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OwnCaps {
+    /// The most in one UTC day by provider.
+    pub providers: BTreeMap<String, Usd>,
+    /// The most in one UTC day by caller.
     pub callers: BTreeMap<String, Usd>,
 }
 
@@ -451,11 +467,21 @@ mod tests {
         let mut tight = caps(1.0);
         tight.providers.insert("c".to_owned(), dollars(0.4));
         tight.callers.insert("host".to_owned(), dollars(0.3));
+        let lowered = unknown.reserve(&tight, "host@2");
+        assert_eq!((lowered.amount, lowered.shares[0].amount), (dollars(1.0), dollars(1.0)));
+        let wanted: Vec<bool> = lowered.caps().iter().map(|one| one.wanted > one.cap).collect();
+        assert_eq!(wanted, [true, true], "a project that lowers a cap has such runs refused");
+        let known = priced.reserve(&tight, "host@2");
+        assert_eq!(known.amount, dollars(0.0186));
+        tight.daily = Some(dollars(0.01));
+        assert_eq!(priced.reserve(&tight, "host@2").amount, dollars(0.01), "it stops itself there");
+        tight.own = OwnCaps { providers: tight.providers.clone(), callers: tight.callers.clone() };
         let held = unknown.reserve(&tight, "host@2");
         assert_eq!((held.amount, held.shares[0].amount), (dollars(0.3), dollars(0.4)));
         assert_eq!(unknown.reserve(&tight, "cli").amount, dollars(0.4));
         // A cap of nothing is one that nothing fits under, and not one that nothing is held under.
         tight.callers.insert("host".to_owned(), Usd::ZERO);
+        tight.own.callers.insert("host".to_owned(), Usd::ZERO);
         assert_eq!(unknown.reserve(&tight, "host@2").amount, dollars(0.4));
     }
 }

@@ -53,7 +53,7 @@ pub use consensus::{Answer, CONSENSUS, consensus};
 pub use control::{Control, ControlSource, NoControls};
 pub use effect::Effect;
 pub use engine::{Engine, EngineError};
-pub use estimate::{Caps, Estimate, ProviderEstimate};
+pub use estimate::{Caps, Estimate, OwnCaps, ProviderEstimate};
 pub use forecast::{CapForecast, Forecast, ProviderForecast};
 pub use in_process::InProcessLauncher;
 pub use label::{SCRIPTED_LABEL, is_scripted, labelled};

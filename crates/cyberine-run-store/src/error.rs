@@ -303,19 +303,19 @@ impl StoreError {
 const fn cap_advice(of: &Cap, alone: bool) -> &'static str {
     match (of, alone) {
         (Cap::Day, true) => {
-            "One run alone holds more than a whole day may cost: lower `[budget] run_usd` to at most `daily_usd`, or raise `[budget] daily_usd`."
+            "One run alone holds more than a whole day may cost: lower `[budget] run_usd` of the home to at most `daily_usd`, or raise `[budget] daily_usd`."
         }
         (Cap::Day, false) => {
             "Wait for running runs to settle or for the next UTC day, or raise `[budget] daily_usd`."
         }
         (Cap::Provider(_), true) => {
-            "One run alone may cost more there than a whole day: lower `[budget] run_usd` or the provider's `max_tokens`, raise its cap in `[budget.providers]`, or leave it out of `[orchestrate] candidates` and `judge_providers`."
+            "One run alone may cost more there than a whole day: lower `[budget] run_usd` of the home or the provider's `max_tokens`, raise its cap in `[budget.providers]`, or leave it out of `[orchestrate] candidates` and `judge_providers`."
         }
         (Cap::Provider(_), false) => {
             "Wait for running runs to settle or for the next UTC day, raise its cap in `[budget.providers]`, or leave it out of `[orchestrate] candidates` and `judge_providers`."
         }
         (Cap::Caller(_), true) => {
-            "One run alone holds more than this caller may spend in a whole day: lower `[budget] run_usd`, or raise its cap in `[budget.callers]`."
+            "One run alone holds more than this caller may spend in a whole day: lower `[budget] run_usd` of the home, or raise its cap in `[budget.callers]`."
         }
         (Cap::Caller(_), false) => {
             "Wait for its running runs to settle or for the next UTC day, or raise its cap in `[budget.callers]`."

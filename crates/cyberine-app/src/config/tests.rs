@@ -51,8 +51,12 @@ fn write(path: &std::path::Path, text: &str) {
     std::fs::set_permissions(path, PermissionsExt::from_mode(0o600)).unwrap();
 }
 
+/// One in which the home says the same.
 fn budget(daily: Option<f64>, run: f64, hold: f64) -> Budget {
     Budget {
+        own_daily_usd: daily.map(Usd::from_dollars),
+        own_run_usd: Usd::from_dollars(run),
+        own: OwnCaps::default(),
         daily_usd: daily.map(Usd::from_dollars),
         run_usd: Usd::from_dollars(run),
         hold_usd: Usd::from_dollars(hold),
@@ -154,13 +158,34 @@ fn a_project_may_tighten_a_budget_and_never_loosen_it_whether_trusted_or_not() {
     let check = |home: &str, project: &str, daily: Option<f64>, run: f64, hold: f64| {
         let place = place();
         let config = place.home(home).project(&format!("{project}\n{LOCAL}")).load();
-        let want = budget(daily, run, hold);
+        let own = place.home(home).project("").load().budget;
+        place.project(&format!("{project}\n{LOCAL}"));
+        let own = (own.daily_usd, own.run_usd);
+        let want = Budget { own_daily_usd: own.0, own_run_usd: own.1, ..budget(daily, run, hold) };
         assert_eq!(config.budget, want, "{home} {project}");
         assert_eq!(place.trust().load().budget, want);
     };
     check("[budget]\ndaily_usd = 2", "[budget]\ndaily_usd = 9\nrun_usd = 0.1", Some(2.0), 0.1, 1.0);
-    check("[budget]\ndaily_usd = 2", "[budget]\ndaily_usd = 1\nrun_usd = 3", Some(1.0), 1.0, 3.0);
+    check("[budget]\ndaily_usd = 5", "[budget]\nrun_usd = 3", Some(5.0), 1.0, 3.0);
+    check("[budget]\ndaily_usd = 2", "[budget]\ndaily_usd = 1\nrun_usd = 3", Some(1.0), 1.0, 1.0);
+    check("[budget]\ndaily_usd = 0.5\nrun_usd = 0.5", "[budget]\nrun_usd = 100", Some(0.5), 0.5, 0.5);
     check("", "[budget]\ndaily_usd = 1", Some(1.0), 1.0, 1.0);
+}
+
+#[test]
+fn what_does_not_go_with_the_cap_of_the_day_is_told_with_whose_it_is() {
+    let check = |home: &str, project: &str| {
+        let budget = place().home(home).project(project).load().budget;
+        budget.check().err().map(|error| error.to_string())
+    };
+    let half = "[budget]\ndaily_usd = 0.5\nrun_usd = 0.5\n";
+    assert_eq!(check(half, "[budget]\nrun_usd = 100\n"), None, "the home's value holds");
+    assert_eq!(check("", "[budget]\ndaily_usd = 0.5\n"), None, "the run is refused, and told which cap");
+    let said = check("[budget]\ndaily_usd = 0.5\n", "[budget]\ndaily_usd = 0.1\n").unwrap();
+    assert!(said.starts_with("`[budget] run_usd` of the home's config.toml is $1.00"), "{said}");
+    assert!(said.contains("`daily_usd` is $0.50"), "{said}");
+    let said = check(half, "[budget]\nrun_usd = 0.001\n").unwrap();
+    assert!(said.starts_with("`[budget] run_usd` of the project's cyberine.toml is $0.001"), "{said}");
 }
 
 #[test]
@@ -177,6 +202,8 @@ fn providers_and_callers_have_caps_of_their_own_which_a_project_may_lower_and_ad
     };
     assert_eq!(caps(&budget.providers), named(&[("a", 2.0), ("b", 1.0), ("c", 5.0)]));
     assert_eq!(caps(&budget.callers), named(&[("host", 6.0), ("host@1", 4.0)]));
+    assert_eq!(caps(&budget.own.providers), named(&[("a", 2.0), ("b", 3.0)]));
+    assert_eq!(caps(&budget.own.callers), named(&[("host@1", 4.0)]));
     assert_eq!(place.load().untrusted, None, "a budget alone needs no trust");
 }
 
