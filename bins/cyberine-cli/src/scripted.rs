@@ -55,6 +55,7 @@ pub(crate) async fn start(
         cwd: cwd.to_owned(),
         stdin: OwnedFd::from(input),
         log: File::from(OwnedFd::from(log)),
+        channel: None,
     });
     let child = child.map_err(|error| failed(cyberine_app::chain(&error)))?;
     let listening = tokio::task::spawn_blocking(move || {

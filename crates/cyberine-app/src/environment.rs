@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use cyberine_process::RUN_MARK;
 use cyberine_types::Secret;
 
 /// The variable that names the home.
@@ -36,14 +37,16 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Reads the environment of this process.
+    /// Reads the environment of this process, and conceals the process: the programs that runs ask
+    /// are other programs of the same user, and must not read the keys here. A process that was
+    /// started within a run has nothing that its agent does not have, and is found by its mark.
     #[must_use]
     pub fn read() -> Self {
-        Self {
-            variables: std::env::vars_os().collect(),
-            cwd: std::env::current_dir().ok(),
-            program: std::env::current_exe().ok(),
+        let variables: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+        if !variables.contains_key(OsStr::new(RUN_MARK)) {
+            cyberine_process::conceal();
         }
+        Self { variables, cwd: std::env::current_dir().ok(), program: std::env::current_exe().ok() }
     }
 
     /// An environment made of these variables, for a process that works in `cwd`.
@@ -124,7 +127,7 @@ impl Environment {
 
     /// The same environment with one variable changed.
     #[must_use]
-    pub fn with(mut self, name: &str, value: impl Into<OsString>) -> Self {
+    pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.variables.insert(name.into(), value.into());
         self
     }

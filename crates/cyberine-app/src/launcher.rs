@@ -12,6 +12,7 @@ use futures_util::future::BoxFuture;
 use rustix::fs::{Mode, OFlags};
 
 use crate::environment::{BACKEND_VARIABLE, Environment, HOME_VARIABLE, LOG_VARIABLE};
+use crate::handover;
 use crate::home::Home;
 use crate::problem::chain;
 use crate::team;
@@ -22,8 +23,9 @@ const RUNNERS: [&str; 2] = ["cyberine-mcp", "cyberine"];
 /// Starts a runner (`--runner <run>`) for every run, with the run's lock as its standard input:
 /// this program again, where it is one of ours, else the `cyberine-mcp` beside it.
 ///
-/// The runner's environment is the allow-list of every child and the variables the plan's
-/// providers need; the token of the gate is never among them.
+/// The runner's environment is the allow-list of every child. The variables that the plan's
+/// providers need go to it through a [channel](handover), since the system shows the environment of
+/// a process to others; the token of the gate is never among them.
 #[derive(Debug, Clone)]
 pub struct ProcessLauncher {
     environment: Arc<Environment>,
@@ -53,13 +55,15 @@ impl ProcessLauncher {
         let stdin = claim
             .into_lock()
             .ok_or_else(|| LaunchError { detail: "the run's claim lives in this process only".to_owned() })?;
+        let channel = handover::offer(&self.handed_over(plan)).map_err(|detail| LaunchError { detail })?;
         let child = detach(Detach {
             program: program.into_os_string(),
             args: vec!["--runner".into(), run.to_string().into()],
-            environment: self.child_environment(plan),
+            environment: self.child_environment(),
             cwd: self.home.directory().to_owned(),
             stdin,
             log: self.log(run).map_err(|detail| LaunchError { detail })?,
+            channel: Some(channel),
         });
         let mut child = child.map_err(|error| LaunchError { detail: chain(&error) })?;
         let pid = child
@@ -74,10 +78,13 @@ impl ProcessLauncher {
         Ok(Launched { pid, ended })
     }
 
-    fn child_environment(&self, plan: &Plan) -> ChildEnvironment {
-        let base = team::child_environment(&self.environment)
-            .pass(self.environment.variables(), &team::variables(plan))
-            .set(HOME_VARIABLE, self.home.directory());
+    /// The variables that the providers of `plan` need.
+    fn handed_over(&self, plan: &Plan) -> ChildEnvironment {
+        ChildEnvironment::allowed([]).pass(self.environment.variables(), &team::variables(plan))
+    }
+
+    fn child_environment(&self) -> ChildEnvironment {
+        let base = team::child_environment(&self.environment).set(HOME_VARIABLE, self.home.directory());
         [LOG_VARIABLE, BACKEND_VARIABLE].into_iter().fold(base, |base, name| {
             match self.environment.raw(name) {
                 Some(value) => base.set(name, value),
@@ -129,12 +136,11 @@ mod tests {
             "/",
         );
         let launcher = ProcessLauncher::new(Arc::new(environment), Home::at("/home/x"));
-        let child = launcher.child_environment(&plan);
+        let child = launcher.child_environment();
         let names: Vec<_> = child.names().map(|name| name.to_string_lossy().into_owned()).collect();
-        assert_eq!(
-            names,
-            ["CYBERINE_BUS_BACKEND", "CYBERINE_HOME", "CYBERINE_LOG", "PATH", "TERM", "THE_KEY"]
-        );
+        assert_eq!(names, ["CYBERINE_BUS_BACKEND", "CYBERINE_HOME", "CYBERINE_LOG", "PATH", "TERM"]);
+        let handed = launcher.handed_over(&plan);
+        assert_eq!(handed.names().collect::<Vec<_>>(), ["TERM", "THE_KEY"]);
         assert_eq!(child.get("CYBERINE_HOME"), Some("/home/x".as_ref()));
         assert!(launcher.program().unwrap_err().detail.contains("cyberine-mcp"));
     }

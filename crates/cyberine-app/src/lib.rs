@@ -23,6 +23,7 @@ mod environment;
 mod examining;
 mod exit;
 mod gates;
+mod handover;
 mod home;
 mod invocation;
 mod launcher;

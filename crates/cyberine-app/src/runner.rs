@@ -2,6 +2,7 @@
 
 mod roll;
 
+use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::ExitCode;
@@ -20,6 +21,7 @@ use crate::config::{BusBackend, BusConfig, Config};
 use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::gates::Gates;
+use crate::handover;
 use crate::home::Home;
 use crate::launcher;
 use crate::messaging::{self, Messaging};
@@ -39,11 +41,15 @@ const CONTROL_WAIT: Duration = Duration::from_secs(30);
 #[must_use]
 pub fn run_runner(id: RunId) -> ExitCode {
     // Before threads, runtime and telemetry: nothing else may hold these descriptors.
-    let lock = cyberine_process::enter_session().and_then(|()| cyberine_process::take_stdin());
+    let handed = cyberine_process::enter_session().and_then(|()| take_over());
     let environment = Environment::read();
     telemetry::start(&environment);
-    let ended = match lock {
-        Ok(lock) => carry_out(id, lock, environment),
+    let ended = match handed {
+        Ok((lock, variables)) => carry_out(
+            id,
+            lock,
+            variables.into_iter().fold(environment, |all, (name, value)| all.with(name, value)),
+        ),
         Err(error) => Err(Problem::new(
             Exit::Usage,
             format!("a runner is started by dispatching a run, not by hand: {error}"),
@@ -56,6 +62,13 @@ pub fn run_runner(id: RunId) -> ExitCode {
             problem.exit.into()
         }
     }
+}
+
+/// The lock of the run, and the variables that its providers need.
+fn take_over() -> std::io::Result<(OwnedFd, Vec<(OsString, OsString)>)> {
+    cyberine_process::conceal();
+    let lock = cyberine_process::take_stdin()?;
+    Ok((lock, handover::accept(cyberine_process::take_channel()?)?))
 }
 
 /// Removes the log of a runner that had nothing to say: there is one for every run.

@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use cyberine_orchestrator::{Plan, Planned, Team, Unavailable};
 use cyberine_process::ChildEnvironment;
-use cyberine_provider::{BuildError, Provider, ProviderConfig, ProviderInfo, TurnError, retrying};
+use cyberine_provider::{
+    BuildError, Provider, ProviderConfig, ProviderInfo, TurnError, build_among, retrying, secrets_of,
+};
+use cyberine_types::Secret;
 
 use crate::discovery::executable;
 use crate::environment::Environment;
@@ -25,7 +28,8 @@ pub(crate) fn child_environment(environment: &Environment) -> ChildEnvironment {
 pub(crate) fn check(plan: &Plan, environment: &Environment) -> Result<(), BuildError> {
     let base = child_environment(environment);
     let all = plan.candidates.iter().chain(&plan.judge_providers);
-    let mut built = all.map(|planned| build(planned.provider_name(), &planned.provider, environment, &base));
+    let mut built =
+        all.map(|planned| build(planned.provider_name(), &planned.provider, environment, &base, &[]));
     built.try_for_each(|built| built.map(drop))
 }
 
@@ -35,7 +39,7 @@ pub(crate) fn faults(plan: &Plan, environment: &Environment, project: &Path) -> 
     let base = child_environment(environment);
     let mut faults = Vec::new();
     for planned in plan.candidates.iter().chain(&plan.judge_providers) {
-        let built = build(planned.provider_name(), &planned.provider, environment, &base);
+        let built = build(planned.provider_name(), &planned.provider, environment, &base, &[]);
         let unbuilt = built.err().map(|error| error.to_string());
         for fault in unbuilt.into_iter().chain(missing_program(planned, environment, project)) {
             // Whoever answers may judge, too.
@@ -68,8 +72,13 @@ fn missing_program(planned: &Planned, environment: &Environment, project: &Path)
 /// Builds the providers of `plan`, each once, behind the gate of its account. One that cannot be
 /// built answers every turn with the reason.
 pub(crate) fn team(plan: &Plan, environment: &Environment, gates: &Gates) -> Team {
-    let workshop =
-        Workshop { environment, base: child_environment(environment), gates, retries: plan.retries };
+    let workshop = Workshop {
+        environment,
+        base: child_environment(environment),
+        secrets: secrets(plan, environment),
+        gates,
+        retries: plan.retries,
+    };
     let mut built: BTreeMap<String, Arc<dyn Provider>> = BTreeMap::new();
     let mut by_name = |planned: &Planned| {
         let name = planned.provider_name().to_owned();
@@ -88,13 +97,15 @@ pub(crate) fn team(plan: &Plan, environment: &Environment, gates: &Gates) -> Tea
 struct Workshop<'a> {
     environment: &'a Environment,
     base: ChildEnvironment,
+    /// Of all of them: none may be in the answer of any.
+    secrets: Vec<Secret>,
     gates: &'a Gates,
     retries: u32,
 }
 
 impl Workshop<'_> {
     fn make(&self, planned: &Planned, config: &ProviderConfig) -> Arc<dyn Provider> {
-        match build(planned.provider_name(), config, self.environment, &self.base) {
+        match build(planned.provider_name(), config, self.environment, &self.base, &self.secrets) {
             Ok(provider) => retrying(provider, config, self.retries, self.gates.gate(config)),
             Err(error) => stand_in(config.info(planned.provider_name()), &error),
         }
@@ -106,8 +117,22 @@ fn build(
     config: &ProviderConfig,
     environment: &Environment,
     base: &ChildEnvironment,
+    others: &[Secret],
 ) -> Result<Arc<dyn Provider>, BuildError> {
-    cyberine_provider::build(name, config, &|name| environment.secret(name), base)
+    build_among(name, config, &|name| environment.secret(name), base, others)
+}
+
+/// What the providers of `plan` are given and nobody may say, each once.
+fn secrets(plan: &Plan, environment: &Environment) -> Vec<Secret> {
+    let mut secrets: Vec<Secret> = Vec::new();
+    for planned in plan.candidates.iter().chain(&plan.judge_providers) {
+        for secret in secrets_of(&planned.provider, &|name| environment.secret(name)) {
+            if secrets.iter().all(|known| known.expose() != secret.expose()) {
+                secrets.push(secret);
+            }
+        }
+    }
+    secrets
 }
 
 fn stand_in(info: ProviderInfo, error: &BuildError) -> Arc<dyn Provider> {
@@ -131,6 +156,8 @@ mod tests {
     use super::*;
     use crate::home::Home;
     use cyberine_orchestrator::{OrchestrateConfig, RoleConfig, plan};
+    use cyberine_types::RunId;
+    use tokio_util::sync::CancellationToken;
 
     fn sample() -> Plan {
         let keyed = r#"{"kind":"openai","base_url":"https://h/v1","model":"m","api_key_env":"THE_KEY"}"#;
@@ -170,6 +197,39 @@ mod tests {
             team.fallbacks.iter().map(|(id, one)| (id.as_str(), one.info().model.as_deref())).collect();
         assert_eq!(models, [("a", Some("small")), ("a#2", Some("small"))]);
         assert_eq!(team.candidates[1].info().name, "a");
+    }
+
+    #[test]
+    fn no_provider_says_the_key_of_another() {
+        use cyberine_provider::{Limits, Turn, TurnEvent};
+        use futures_util::StreamExt as _;
+        let keyed =
+            r#"{"kind":"openai","base_url":"http://127.0.0.1:1/v1","model":"m","api_key_env":"A_KEY"}"#;
+        let thief = r#"{"kind":"command","command":["printf","sk-%s and sk-%s","of-another","of-nobody"]}"#;
+        let providers = [("keyed", keyed), ("thief", thief)]
+            .map(|(name, text)| (name.to_owned(), serde_json::from_str(text).unwrap()));
+        let plan = plan(&OrchestrateConfig::default(), &providers.into(), 1).unwrap();
+        let environment = Environment::of([("PATH", "/bin:/usr/bin"), ("A_KEY", "sk-of-another")], "/");
+        let home = tempfile::tempdir().unwrap();
+        let team = team(&plan, &environment, &Gates::of(&Home::at(home.path())));
+        let thief = team.candidates.iter().find(|one| one.info().name == "thief").unwrap();
+        let turn = Turn {
+            messages: Vec::new(),
+            tools: Vec::new(),
+            output_schema: None,
+            limits: Limits::default(),
+            cwd: home.path().to_owned(),
+            mark: RunId::random().to_string(),
+        };
+        let said = crate::block_on(async {
+            let events: Vec<_> = thief.turn(turn, CancellationToken::new()).collect().await;
+            let text = events.into_iter().filter_map(|event| match event {
+                Ok(TurnEvent::Text(text)) => Some(text),
+                _ => None,
+            });
+            text.collect::<String>()
+        });
+        assert_eq!(said.unwrap(), "[redacted] and sk-of-nobody");
     }
 
     #[test]

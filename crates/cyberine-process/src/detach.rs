@@ -2,10 +2,11 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 use tokio::process::Child;
 
 use crate::start::{self, Group, Start, Streams};
@@ -24,8 +25,10 @@ pub struct Detach {
     pub cwd: PathBuf,
     /// Its standard input: the lock that is handed over to it. Our copy is closed.
     pub stdin: OwnedFd,
-    /// Where its standard output and error go.
+    /// Where its standard error goes, and its standard output unless `channel` takes its place.
     pub log: File,
+    /// What it finds in place of its standard output: see [`take_channel`].
+    pub channel: Option<OwnedFd>,
 }
 
 /// Starts a program that this process does not end. The program is expected to call
@@ -44,12 +47,11 @@ pub fn detach(detach: Detach) -> Result<Detached, SpawnError> {
         cwd: &detach.cwd,
     };
     let program = detach.program.display().to_string();
-    let log = detach.log.try_clone().map_err(|source| SpawnError::Refused { program, source })?;
-    let streams = Streams {
-        input: Stdio::from(detach.stdin),
-        output: Stdio::from(log),
-        errors: Stdio::from(detach.log),
+    let output = match detach.channel {
+        Some(channel) => Stdio::from(channel),
+        None => detach.log.try_clone().map_err(|source| SpawnError::Refused { program, source })?.into(),
     };
+    let streams = Streams { input: Stdio::from(detach.stdin), output, errors: Stdio::from(detach.log) };
     start::start(&start, streams, Group::Ours).map(Detached)
 }
 
@@ -105,4 +107,33 @@ pub fn take_stdin() -> io::Result<OwnedFd> {
     let nothing = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     rustix::stdio::dup2_stdin(nothing)?;
     Ok(taken)
+}
+
+/// Takes the channel that was handed down in place of standard output, close-on-exec, and leaves
+/// what standard error is in its place. For the first lines of a process started by [`detach`].
+///
+/// # Errors
+///
+/// Fails when standard output is no socket, as it is where nobody handed one down, or the process
+/// is out of descriptors.
+pub fn take_channel() -> io::Result<UnixStream> {
+    let output = rustix::stdio::stdout();
+    if FileType::from_raw_mode(rustix::fs::fstat(output)?.st_mode) != FileType::Socket {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "standard output is no channel"));
+    }
+    let taken = rustix::io::fcntl_dupfd_cloexec(output, 3)?;
+    rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
+    Ok(UnixStream::from(taken))
+}
+
+/// Keeps other programs of the same user from reading the memory, the environment and the open
+/// files of this process, and the system from writing its memory to a file when it crashes. Their
+/// starting as its children does not change that. A program of the superuser reads them all the
+/// same, and so does every program where this is not Linux.
+pub fn conceal() {
+    #[cfg(target_os = "linux")]
+    {
+        // It cannot fail with this value, and what it guards against is not the caller's doing.
+        let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+    }
 }

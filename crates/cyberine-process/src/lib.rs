@@ -31,7 +31,7 @@ mod running;
 mod start;
 mod tree;
 
-pub use detach::{Detach, Detached, detach, enter_session, take_stdin};
+pub use detach::{Detach, Detached, conceal, detach, enter_session, take_channel, take_stdin};
 pub use environment::{ChildEnvironment, RUN_MARK};
 pub use error::{OutputError, SpawnError};
 pub use lookup::find_program;

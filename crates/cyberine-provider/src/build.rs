@@ -60,12 +60,37 @@ pub fn build(
     secrets: &dyn Fn(&str) -> Option<Secret>,
     environment: &ChildEnvironment,
 ) -> Result<Arc<dyn Provider>, BuildError> {
+    build_among(name, config, secrets, environment, &[])
+}
+
+/// As [`build`], for a provider that answers beside others: the secrets of `others` are taken out
+/// of what it says as its own are, since a program may find out what was given to another.
+///
+/// # Errors
+///
+/// As [`build`].
+pub fn build_among(
+    name: &str,
+    config: &ProviderConfig,
+    secrets: &dyn Fn(&str) -> Option<Secret>,
+    environment: &ChildEnvironment,
+    others: &[Secret],
+) -> Result<Arc<dyn Provider>, BuildError> {
     config.validate(name)?;
-    let source = Source { name, config, secrets, environment };
+    let source = Source { name, config, secrets, environment, others };
     match config.family() {
         Family::Http(dialect, http) => source.http(dialect, http),
         Family::Child(program) => source.child(program),
     }
+}
+
+/// What of that which a provider of this configuration is given must be in nobody's answer. What
+/// is not set is left out.
+pub fn secrets_of(config: &ProviderConfig, secrets: &dyn Fn(&str) -> Option<Secret>) -> Vec<Secret> {
+    let profile = config.profile();
+    let named = profile.env.iter().map(String::as_str).filter(|variable| names_secret(variable));
+    let all = profile.key_env.into_iter().chain(named).filter_map(secrets);
+    all.filter(|value| value.expose().len() >= SECRET_BYTES).collect()
 }
 
 struct Source<'a> {
@@ -73,6 +98,7 @@ struct Source<'a> {
     config: &'a ProviderConfig,
     secrets: &'a dyn Fn(&str) -> Option<Secret>,
     environment: &'a ChildEnvironment,
+    others: &'a [Secret],
 }
 
 impl Source<'_> {
@@ -83,7 +109,7 @@ impl Source<'_> {
     ) -> Result<Arc<dyn Provider>, BuildError> {
         let variable = self.config.profile().key_env;
         let key = variable.map(|variable| self.secret(variable)).transpose()?;
-        match HttpProvider::new(self.name, self.config, dialect, http, key) {
+        match HttpProvider::new(self.name, self.config, dialect, http, key, self.others) {
             Some(provider) => Ok(Arc::new(provider)),
             // The address was checked before, so it is the key that no header can carry.
             None => Err(BuildError::BadKey {
@@ -101,6 +127,7 @@ impl Source<'_> {
             environment = environment.set(name, key.expose());
             secrets.push(key);
         }
+        secrets.extend_from_slice(self.others);
         let quoter = Quoter::new(secrets);
         Ok(Arc::new(ChildProvider::new(self.name, self.config, environment, quoter)))
     }
@@ -136,6 +163,22 @@ pub(crate) fn names_secret(variable: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_secrets_of_a_provider_are_its_key_and_what_is_named_like_one() {
+        let set = |name: &str| (name != "UNSET_KEY").then(|| Secret::new(format!("value of {name}")));
+        let of = |text: &str| {
+            let config: ProviderConfig = serde_json::from_str(text).unwrap();
+            let all = secrets_of(&config, &set);
+            all.iter().map(|secret| secret.expose().to_owned()).collect::<Vec<_>>()
+        };
+        let keyed = r#"{"kind":"openai","base_url":"https://h/v1","model":"m","api_key_env":"A_KEY"}"#;
+        assert_eq!(of(keyed), ["value of A_KEY"]);
+        let child = r#"{"kind":"command","command":["x"],"env":["A_TOKEN","NODE_ENV","UNSET_KEY"]}"#;
+        assert_eq!(of(child), ["value of A_TOKEN"]);
+        let short = |_: &str| Some(Secret::new("ollama"));
+        assert!(secrets_of(&serde_json::from_str(keyed).unwrap(), &short).is_empty());
+    }
 
     #[test]
     fn a_variable_is_a_secret_by_its_name() {

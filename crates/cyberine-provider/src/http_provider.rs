@@ -72,17 +72,19 @@ pub(crate) struct HttpProvider {
 }
 
 impl HttpProvider {
-    /// A provider named `name`; `None` where the key or the address cannot be sent.
+    /// A provider named `name` that shows neither its key nor `others`; `None` where the key or the
+    /// address cannot be sent.
     pub(crate) fn new(
         name: &str,
         whole: &ProviderConfig,
         dialect: &'static dyn Dialect,
         config: &HttpConfig,
         key: Option<Secret>,
+        others: &[Secret],
     ) -> Option<Self> {
         let header = key.as_ref().map(|key| dialect.key_header(key));
         let headers = http::headers(dialect.fixed_headers(), header)?;
-        let quoter = Quoter::new(key.into_iter().collect());
+        let quoter = Quoter::new(key.into_iter().chain(others.iter().cloned()).collect());
         let url = dialect.url(whole.profile().url.trim_end_matches('/'), &config.model);
         let endpoint = Arc::new(Endpoint::new(&url, headers, quoter)?);
         let (info, whole, config) = (whole.info(name), whole.clone(), config.clone());

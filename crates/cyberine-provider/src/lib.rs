@@ -63,7 +63,7 @@ mod talk;
 mod text;
 mod wire;
 
-pub use build::{BuildError, build};
+pub use build::{BuildError, build, build_among, secrets_of};
 pub use config::{
     AcpConfig, AcpForm, AiderConfig, ClaudeCliConfig, CodexCliConfig, CommandConfig, ConfigError, HttpConfig,
     McpConfig, Profile, ProviderConfig,

@@ -1,4 +1,7 @@
 use std::fs::{File, TryLockError};
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,6 +12,10 @@ use crate::helper::TEST;
 use crate::{block_on, environment, eventually};
 
 fn runner(role: &str, place: &Path, run: &str) -> Detached {
+    runner_with(role, place, run, None)
+}
+
+fn runner_with(role: &str, place: &Path, run: &str, channel: Option<OwnedFd>) -> Detached {
     let lock = File::create(place.join("lock")).unwrap();
     lock.try_lock().unwrap();
     detach(Detach {
@@ -18,6 +25,7 @@ fn runner(role: &str, place: &Path, run: &str) -> Detached {
         cwd: place.to_owned(),
         stdin: lock.into(),
         log: File::create(place.join("log")).unwrap(),
+        channel,
     })
     .unwrap()
 }
@@ -88,9 +96,35 @@ fn a_missing_runner_frees_the_lock() {
             cwd: scratch.path().to_owned(),
             stdin: lock.into(),
             log: File::create(scratch.path().join("log")).unwrap(),
+            channel: None,
         })
         .unwrap_err();
         assert!(matches!(error, SpawnError::NotFound { .. }), "{error}");
         eventually("the lock is free", || !is_locked(scratch.path())).await;
     });
+}
+
+#[test]
+fn what_comes_through_the_channel_is_not_in_the_environment_and_the_process_is_concealed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    ours.write_all(b"a-secret").unwrap();
+    ours.shutdown(std::net::Shutdown::Write).unwrap();
+    block_on(async {
+        let mut child = runner_with("concealed", scratch.path(), "", Some(theirs.into()));
+        assert!(child.exited().await.unwrap().success());
+    });
+    let log = std::fs::read_to_string(scratch.path().join("log")).unwrap();
+    let told = if cfg!(target_os = "linux") { "NotDumpable" } else { "unknown" };
+    assert!(log.contains(&format!("heard a-secret, known=false, {told}")), "{log}");
+}
+
+#[test]
+fn a_standard_output_that_is_no_channel_is_not_taken() {
+    let scratch = tempfile::tempdir().unwrap();
+    block_on(async {
+        let mut child = runner("no channel", scratch.path(), "");
+        assert!(child.exited().await.unwrap().success());
+    });
+    assert!(std::fs::read_to_string(scratch.path().join("log")).unwrap().contains("no channel: true"));
 }

@@ -2,10 +2,13 @@
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::io::Read as _;
 use std::process::Command;
 use std::time::Duration;
 
-use cyberine_process::{KillReport, Spawn, enter_session, find_marked, kill_below, kill_marked, take_stdin};
+use cyberine_process::{
+    KillReport, Spawn, conceal, enter_session, find_marked, kill_below, kill_marked, take_channel, take_stdin,
+};
 use cyberine_testkit::{assert_played, is_gone, is_reaped, played, rerun, role};
 
 use crate::{block_on, environment, eventually, python, read_line, script, start};
@@ -24,6 +27,8 @@ fn plays_its_role() {
     match role.as_str() {
         "runner" => runner(),
         "short runner" => return,
+        "concealed" => concealed(),
+        "no channel" => println!("\nno channel: {}", take_channel().is_err()),
         "subreaper" => subreaper(),
         "kill its own mark" => kill_its_own_mark(),
         _ => panic!("no such role: {role}"),
@@ -44,6 +49,27 @@ fn runner() {
         println!("\nrunner {me} leads={leads} child={}", sleeper.pid().unwrap());
         std::future::pending::<()>().await;
     });
+}
+
+/// Says what came through its channel, and whether others can read this process.
+fn concealed() {
+    enter_session().unwrap();
+    let mut channel = take_channel().unwrap();
+    conceal();
+    let mut heard = String::new();
+    channel.read_to_string(&mut heard).unwrap();
+    let known = std::env::vars_os().any(|(_, value)| value == heard.as_str());
+    println!("\nheard {heard}, known={known}, {}", concealment());
+}
+
+#[cfg(target_os = "linux")]
+fn concealment() -> String {
+    format!("{:?}", rustix::process::dumpable_behavior().unwrap())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn concealment() -> String {
+    "unknown".to_owned()
 }
 
 /// Forks twice and opens a session each time, so that neither parentage nor group nor session
