@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use cyberine_app::{Found, FoundKey, ModelServer};
+use cyberine_app::{Found, FoundKey, ModelServer, OLLAMA};
 
 /// How many models of one server are switched on; the others are written down and left off.
-const MODELS_ON: usize = 2;
+pub(crate) const MODELS_ON: usize = 2;
 
 /// Which file it is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +25,11 @@ pub(crate) fn draft(found: &Found, scope: Scope, schema: Option<&str>) -> String
     found.keys.iter().for_each(|key| draft.key(key));
     draft.tail();
     draft.text
+}
+
+/// Whether `program` pays with a subscription's quota, and is switched on.
+pub(crate) fn is_on_quota(program: &str) -> bool {
+    matches!(program, "claude" | "codex")
 }
 
 fn head(scope: Scope, schema: Option<&str>) -> String {
@@ -59,13 +64,17 @@ impl Draft {
             self.text
                 .push_str("# It lists no model that can chat yet: pull or load one, then run init again.\n");
         }
+        let (kind, address) = match server.label.as_str() {
+            OLLAMA => ("ollama", server.base_url.trim_end_matches("/v1")),
+            _ => ("openai", server.base_url.as_str()),
+        };
         for (at, model) in server.models.iter().enumerate() {
             let name = self.name(model);
             let off = if at < MODELS_ON { "" } else { "# " };
             let _ = write!(
                 self.text,
-                "{off}[providers.{name}]\n{off}kind = \"openai\"\n{off}base_url = {}\n{off}model = {}\n",
-                quoted(&server.base_url),
+                "{off}[providers.{name}]\n{off}kind = \"{kind}\"\n{off}base_url = {}\n{off}model = {}\n",
+                quoted(address),
                 quoted(model)
             );
         }
@@ -73,17 +82,17 @@ impl Draft {
 
     fn program(&mut self, program: &str) {
         let name = self.name(program);
-        let (lines, quota) = match program {
-            "claude" => (vec!["kind = \"claude-cli\"".to_owned()], true),
-            "codex" => (vec!["kind = \"codex-cli\"".to_owned()], true),
-            "aider" => (vec!["kind = \"aider\"".to_owned()], false),
+        let lines = match program {
+            "claude" => vec!["kind = \"claude-cli\"".to_owned()],
+            "codex" => vec!["kind = \"codex-cli\"".to_owned()],
+            "aider" => vec!["kind = \"aider\"".to_owned()],
             agent => {
                 // Gemini CLI's one shot trusts the directory it works in; opencode's tells more.
                 let command = if agent == "gemini" { "[\"gemini\", \"--acp\"]" } else { "[\"opencode\"]" };
-                (vec!["kind = \"acp\"".to_owned(), format!("command = {command}")], false)
+                vec!["kind = \"acp\"".to_owned(), format!("command = {command}")]
             }
         };
-        let (pays, off) = if quota {
+        let (pays, off) = if is_on_quota(program) {
             ("It pays with its own login: a subscription's quota, not money\n# per token.", "")
         } else {
             (

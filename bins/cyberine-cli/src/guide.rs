@@ -12,7 +12,11 @@ const COMMANDS: &[(&str, &str, &str)] = &[
         "HOST [--uninstall]",
         "register the server with an MCP host; shows the change, keeps a backup",
     ),
-    ("doctor", "[--rebuild]", "check home, database, configuration, providers; settle dead runs"),
+    (
+        "doctor",
+        "[providers [NAME…]] [--rebuild]",
+        "check home, database, configuration; settle dead runs; `providers`: who lets us in",
+    ),
     (
         "orchestrate",
         "PROMPT [--no-wait]",
@@ -82,14 +86,14 @@ pub(crate) fn run(out: &Out) {
     out.line("");
     out.line(out.paint(Style::Strong, "Commands"));
     for (name, arguments, does) in COMMANDS {
-        out.line(format_args!("  {:<32}{does}", format!("{name} {arguments}")));
+        out.line(format_args!("  {:<38}  {does}", format!("{name} {arguments}")));
     }
     out.line("  Every command takes --project DIR, and --json where it prints data.");
     out.line("  Whether a run waits for you before its answers are judged, `[orchestrate] approval` says.");
     out.line("");
     out.line(out.paint(Style::Strong, "Tools of the MCP server `cyberine-mcp`"));
     for (name, does) in TOOLS {
-        out.line(format_args!("  {name:<32}{does}"));
+        out.line(format_args!("  {name:<38}  {does}"));
     }
     out.line("  Resource: cyberine://runs/{runId}");
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cyberine_orchestrator::STEP_ID;
-use cyberine_run_store::{Awaiting, Candidate, Run, RunState, Step, Tick, Verdict};
+use cyberine_run_store::{Awaiting, Candidate, Run, RunState, Step, Tick, TickKind, Verdict};
 use cyberine_types::Usage;
 
 use crate::decision::{short, waits};
@@ -97,6 +97,8 @@ impl<'a> Live<'a> {
 
     fn tell(&mut self, run: &Run) {
         let mut lines: Vec<String> = run.steps.iter().flat_map(lines_of).collect();
+        let waiting = self.news.values().filter(|tick| tick.kind == TickKind::Waiting);
+        lines.extend(waiting.map(|tick| format!("{}: {}", escaped(&tick.candidate), cut(&tick.note, 300))));
         if let Some(Awaiting { expires_at, on_expiry, .. }) = &run.awaiting {
             lines.push(waits(run.run_id, *expires_at, *on_expiry));
         }

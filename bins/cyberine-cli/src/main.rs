@@ -18,6 +18,7 @@ mod scripted;
 mod table;
 mod target;
 mod unparsed;
+mod waiting;
 
 use std::process::ExitCode;
 

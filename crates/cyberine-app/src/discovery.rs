@@ -16,9 +16,12 @@ use crate::environment::{DISCOVERY_VARIABLE, Environment};
 /// How long one server may take to answer.
 const PATIENCE: Duration = Duration::from_millis(300);
 
+/// What a server is called that answers as Ollama does.
+pub const OLLAMA: &str = "Ollama";
+
 /// Where model servers listen unless told otherwise.
 const USUAL: [(&str, u16); 5] =
-    [("Ollama", 11434), ("LM Studio", 1234), ("llama.cpp", 8080), ("vLLM", 8000), ("Jan", 1337)];
+    [(OLLAMA, 11434), ("LM Studio", 1234), ("llama.cpp", 8080), ("vLLM", 8000), ("Jan", 1337)];
 
 /// Variables that hold keys, and what they are keys to.
 const KEYS: [(&str, &str); 4] = [
@@ -127,11 +130,13 @@ fn loopback(entry: &str) -> Result<Probe, DiscoveryError> {
     let bare = entry.strip_prefix("http://").unwrap_or(entry).trim_end_matches('/');
     let address = bare.replace("localhost:", "127.0.0.1:").parse::<SocketAddr>();
     match address {
-        Ok(address) if address.ip().is_loopback() => {
-            Ok(Probe { label: format!("model server on {address}"), address })
-        }
+        Ok(address) if address.ip().is_loopback() => Ok(Probe { label: unnamed(address), address }),
         _ => Err(DiscoveryError { entry: entry.to_owned() }),
     }
+}
+
+fn unnamed(address: SocketAddr) -> String {
+    format!("model server on {address}")
 }
 
 async fn ask(probe: Probe) -> Option<ModelServer> {
@@ -146,7 +151,8 @@ async fn identify(probe: &Probe) -> Option<ModelServer> {
         http::get_json(probe.address, "/v1/models")
     );
     let (label, models) = match tags.as_ref().and_then(ollama_models) {
-        Some(models) => ("Ollama".to_owned(), models),
+        Some(models) => (OLLAMA.to_owned(), models),
+        None if probe.label == OLLAMA => (unnamed(probe.address), openai_models(models.as_ref()?)?),
         None => (probe.label.clone(), openai_models(models.as_ref()?)?),
     };
     Some(ModelServer { label, base_url: format!("http://{}/v1", probe.address), models })

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use cyberine_fs::{Durability, FsError, LockFile, PrivateDir};
 use cyberine_provider::{AccountGate, Entry, GateError, GateState, MemoryGate, Place, ProviderConfig};
-use cyberine_types::{Clock, SystemClock};
+use cyberine_types::{Clock, SystemClock, Timestamp};
 use futures_util::future::BoxFuture;
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::home::Home;
@@ -26,6 +27,16 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 /// An account by its name, and how many turns may run at once.
 type Account = (String, Option<NonZeroUsize>);
+
+/// An account that is closed: its turns wait.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Closure {
+    /// Until when at least.
+    pub until: Timestamp,
+    /// What the provider said.
+    pub reason: String,
+}
 
 /// The gates of all accounts of a home.
 pub(crate) struct Gates {
@@ -54,6 +65,15 @@ impl Gates {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let gate = open.entry((account.clone(), places)).or_insert_with(|| self.make(account, places));
         Arc::clone(gate)
+    }
+
+    /// Until when the account of `provider` is closed, where it is.
+    pub(crate) fn closure(&self, provider: &ProviderConfig) -> Option<Closure> {
+        let file = format!("{}.json", name(&provider.account()));
+        let bytes = self.directory.as_ref()?.read(&file, MAX_BYTES).ok()??;
+        let state: GateState = serde_json::from_slice(&bytes).ok()?;
+        let (until, reason) = state.closed(self.clock.now())?;
+        Some(Closure { until, reason: reason.to_owned() })
     }
 
     fn make(&self, account: String, places: Option<NonZeroUsize>) -> Arc<dyn AccountGate> {

@@ -50,13 +50,14 @@ pub use config::{
     Untrusted, Written, offer_of, write_config,
 };
 pub use cyberine_server::StdioGuard;
-pub use discovery::{DiscoveryError, Found, FoundKey, FoundProgram, ModelServer, find as discover};
+pub use discovery::{DiscoveryError, Found, FoundKey, FoundProgram, ModelServer, OLLAMA, find as discover};
 pub use environment::{
     BACKEND_VARIABLE, DISCOVERY_VARIABLE, Environment, HOME_VARIABLE, LOG_VARIABLE, NAME_VARIABLE,
     PROJECT_VARIABLE, ROLE_VARIABLE, TEAM_VARIABLE, TOKEN_VARIABLE,
 };
 pub use examining::{Examined, Examining};
 pub use exit::{Exit, say};
+pub use gates::Closure;
 pub use home::{Home, HomeError};
 pub use invocation::{Invocation, ServeOptions, UsageError, version};
 pub use launcher::ProcessLauncher;

@@ -307,7 +307,7 @@ impl Dispatcher for Dispatching {
     fn forecast(&self, prompt: String, requested_by: String) -> BoxFuture<'_, Result<Forecast, String>> {
         Box::pin(async move {
             let forecast = self.workplace.forecast(&prompt, &requested_by).await;
-            forecast.map_err(|problem| problem.message)
+            forecast.map(|(forecast, _)| forecast).map_err(|problem| problem.message)
         })
     }
 }

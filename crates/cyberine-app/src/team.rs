@@ -14,6 +14,7 @@ use cyberine_types::Secret;
 use crate::discovery::executable;
 use crate::environment::Environment;
 use crate::gates::Gates;
+use crate::problem::chain;
 
 /// What children of this process may know of their surroundings.
 #[must_use]
@@ -21,16 +22,17 @@ pub(crate) fn child_environment(environment: &Environment) -> ChildEnvironment {
     ChildEnvironment::allowed(environment.variables())
 }
 
-/// Checks that every provider of `plan` could be built, before a run is recorded.
-///
-/// # Errors
-/// The first provider that cannot, such as one whose key is not set.
-pub(crate) fn check(plan: &Plan, environment: &Environment) -> Result<(), BuildError> {
+/// Why providers of `plan` cannot be built, such as a key that is not set: all of them, not only the
+/// first.
+pub(crate) fn unbuilt(plan: &Plan, environment: &Environment) -> Vec<String> {
     let base = child_environment(environment);
-    let all = plan.candidates.iter().chain(&plan.judge_providers);
-    let mut built =
-        all.map(|planned| build(planned.provider_name(), &planned.provider, environment, &base, &[]));
-    built.try_for_each(|built| built.map(drop))
+    let mut faults = Vec::new();
+    for planned in plan.candidates.iter().chain(&plan.judge_providers) {
+        let built = build(planned.provider_name(), &planned.provider, environment, &base, &[]);
+        let fault = built.err().map(|error| chain(&error));
+        faults.extend(fault.filter(|fault| !faults.contains(fault)));
+    }
+    faults
 }
 
 /// What keeps the providers of `plan` from answering in `project`, one line each: all of it, not
@@ -171,13 +173,13 @@ mod tests {
     fn a_provider_without_its_key_is_told_before_and_stands_in_after() {
         let plan = sample();
         let without = Environment::of([("EXTRA", "1")], "/");
-        let error = check(&plan, &without).unwrap_err().to_string();
+        let error = unbuilt(&plan, &without).join("; ");
         assert!(error.contains("provider `keyed` needs the environment variable `THE_KEY`"), "{error}");
         let home = tempfile::tempdir().unwrap();
         let team = team(&plan, &without, &Gates::of(&Home::at(home.path())));
         let names: Vec<_> = team.candidates.iter().map(|one| one.info().name.clone()).collect();
         assert_eq!((names, team.judges.len()), (vec!["keyed".to_owned(), "plain".to_owned()], 2));
-        check(&plan, &Environment::of([("EXTRA", "1"), ("THE_KEY", "k")], "/")).unwrap();
+        assert_eq!(unbuilt(&plan, &Environment::of([("EXTRA", "1"), ("THE_KEY", "k")], "/")), [""; 0]);
     }
 
     #[test]
@@ -189,7 +191,7 @@ mod tests {
         let roles = BTreeMap::from([("a".to_owned(), role)]);
         let plan = plan(&OrchestrateConfig { roles, ..OrchestrateConfig::default() }, &providers, 1).unwrap();
         let (home, environment) = (tempfile::tempdir().unwrap(), Environment::of([], "/"));
-        check(&plan, &environment).unwrap();
+        assert_eq!(unbuilt(&plan, &environment), [""; 0]);
         let team = team(&plan, &environment, &Gates::of(&Home::at(home.path())));
         assert!(Arc::ptr_eq(&team.candidates[0], &team.candidates[1]));
         assert!(Arc::ptr_eq(&team.candidates[0], &team.judges["a"]));

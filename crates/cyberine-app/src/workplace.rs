@@ -129,9 +129,29 @@ impl Workplace {
     /// Where the configuration is wrong, a provider could not be built, or there is none.
     pub async fn planning(&self) -> Result<Planning, Problem> {
         let planning = self.planned(|_| {}).await?;
-        team::check(&planning.plan, &self.environment)
-            .map_err(|error| Problem::of(Exit::Configuration, &error))?;
-        Ok(planning)
+        match team::unbuilt(&planning.plan, &self.environment) {
+            faults if faults.is_empty() => Ok(planning),
+            faults => Err(Problem::new(Exit::Configuration, faults.join("; "))),
+        }
+    }
+
+    /// Whom a prompt can be put to now.
+    ///
+    /// # Errors
+    /// Where the configuration is wrong, is not trusted and would name somebody, or names nobody.
+    pub async fn roster(&self) -> Result<Roster, Problem> {
+        self.roster_of(&self.config()?).await
+    }
+
+    async fn roster_of(&self, config: &Config) -> Result<Roster, Problem> {
+        let roster = roster(config, &self.environment).await?;
+        if roster.providers.is_empty() {
+            return Err(nobody(config));
+        }
+        if let Some(untrusted) = &config.untrusted {
+            tracing::warn!("{untrusted}");
+        }
+        Ok(roster)
     }
 
     /// Everything that keeps the providers of an orchestration from answering, as far as it shows
@@ -156,13 +176,7 @@ impl Workplace {
         let mut config = self.config()?;
         tune(&mut config.orchestrate);
         rubric::take_in(&mut config.orchestrate).await?;
-        let roster = roster(&config, &self.environment).await?;
-        if roster.providers.is_empty() {
-            return Err(nobody(&config));
-        }
-        if let Some(untrusted) = &config.untrusted {
-            tracing::warn!("{untrusted}");
-        }
+        let roster = self.roster_of(&config).await?;
         let seed = getrandom::u32().map_err(|error| Problem::of(Exit::Internal, &error))?;
         let mut plan = plan(&config.orchestrate, &roster.providers, seed)
             .map_err(|error| Problem::of(Exit::Configuration, &error))?;
@@ -214,16 +228,30 @@ impl Workplace {
     /// What [`dispatch`](Self::dispatch) would do now, and what it may cost. Nobody is asked, and
     /// nothing is recorded.
     ///
+    /// With it comes how the dispatch would end: [`Exit::Done`] where nothing speaks against it.
+    ///
     /// # Errors
-    /// Where it could not start, other than for want of money: that is part of the forecast.
-    pub async fn forecast(&self, prompt: &str, requested_by: &str) -> Result<Forecast, Problem> {
-        let Planning { plan, config, .. } = self.planning().await?;
+    /// Where it could not start, other than for want of money or of a key: that is part of the
+    /// forecast.
+    pub async fn forecast(&self, prompt: &str, requested_by: &str) -> Result<(Forecast, Exit), Problem> {
+        let Planning { plan, config, .. } = self.planned(|_| {}).await?;
         Supervisor::check(prompt, &plan)?;
         let estimate = Estimate::of(&plan, prompt.len());
         let reserve = estimate.reserve(&config.budget.caps(), requested_by);
-        let forecast =
+        let mut forecast =
             Forecast::of(&plan, prompt.len(), &estimate, &reserve, &*self.store, today()).await?;
-        Ok(Forecast { note: config.untrusted.map(|untrusted| untrusted.to_string()), ..forecast })
+        let unbuilt = team::unbuilt(&plan, &self.environment);
+        let exit = match &forecast.refusal {
+            _ if !unbuilt.is_empty() => Exit::Configuration,
+            Some(_) => Exit::TryAgain,
+            None => Exit::Done,
+        };
+        if !unbuilt.is_empty() {
+            let refused = unbuilt.into_iter().chain(forecast.refusal.take());
+            forecast.refusal = Some(refused.collect::<Vec<_>>().join("; "));
+        }
+        forecast.note = config.untrusted.map(|untrusted| untrusted.to_string());
+        Ok((forecast, exit))
     }
 
     /// The price tables that hold: the home's, and the one that is built in.
@@ -257,9 +285,18 @@ fn today() -> UtcDay {
 
 /// Nobody to ask. Where a configuration would name somebody, that is what to say.
 fn nobody(config: &Config) -> Problem {
-    match &config.untrusted {
-        Some(untrusted) => Problem::new(Exit::Denied, untrusted.to_string()),
-        None => Problem::from(DispatchError::NoProvider),
+    match (&config.untrusted, config.files.last()) {
+        (Some(untrusted), _) => Problem::new(Exit::Denied, untrusted.to_string()),
+        (None, Some(file)) => Problem::new(
+            Exit::Unavailable,
+            format!(
+                "no provider is switched on in `{}`, and no model server that costs nothing was found: name \
+                 one there under [providers.NAME], or take the `#` from one that `cyberine init` has \
+                 written; `cyberine doctor` shows what was found",
+                file.display()
+            ),
+        ),
+        (None, None) => Problem::from(DispatchError::NoProvider),
     }
 }
 

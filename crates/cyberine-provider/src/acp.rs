@@ -20,6 +20,7 @@ use crate::build::names_secret;
 use crate::child_provider::{Input, Program};
 use crate::command::split;
 use crate::config::{AcpConfig, AcpForm, Check, ConfigError, Profile};
+use crate::covered::Covered;
 use crate::port::{Capabilities, Turn};
 use crate::prompt;
 use crate::quote::Quoter;
@@ -92,6 +93,12 @@ impl Program for AcpConfig {
 
     fn fixed_env(&self) -> &'static [(&'static str, &'static str)] {
         FIXED_ENV
+    }
+
+    fn version_args(&self) -> Option<&'static [&'static str]> {
+        // Any other program could take the word for a prompt, and work.
+        let known = Covered::of("acp", split(&self.command).0);
+        known.map(|_| &["--version"] as &'static [&'static str])
     }
 
     fn args(&self, _turn: &Turn, _scratch: &Path) -> Vec<OsString> {

@@ -8,8 +8,8 @@ mod profile;
 use cyberine_types::Billing;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::check::Check;
 pub use self::check::ConfigError;
+pub(crate) use self::check::{Check, is_loopback_url};
 pub use self::child::{
     AcpConfig, AcpForm, AiderConfig, ClaudeCliConfig, CodexCliConfig, CommandConfig, McpConfig,
 };

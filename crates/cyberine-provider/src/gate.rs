@@ -108,6 +108,14 @@ struct Trial {
 }
 
 impl GateState {
+    /// Until when the account is closed, and what the provider said; `None` where it is open.
+    #[must_use]
+    pub fn closed(&self, now: Timestamp) -> Option<(Timestamp, &str)> {
+        let left = |closed: &&Closed| until(now, closed.until);
+        let shut = |closed: &&Closed| !left(closed).is_zero() && left(closed) <= LONGEST_CLOSED;
+        self.closed.as_ref().filter(shut).map(|closed| (closed.until, closed.reason.as_str()))
+    }
+
     /// See [`AccountGate::enter`].
     pub fn enter(&mut self, turn: u64, now: Timestamp) -> Entry {
         let Some(closed) = &mut self.closed else { return Entry::Open };

@@ -15,12 +15,13 @@ pub(crate) use self::client::{Endpoint, headers};
 use crate::error::TurnError;
 use crate::fault;
 use crate::port::{Limits, StopReason};
-use crate::quote::Quoter;
 use crate::stream::Emitter;
 use crate::wire::{End, Session};
 
 /// How much of a body that is no event stream is read.
 const BODY_BYTES: usize = 64 << 10;
+/// How long it is read: the failure is known without it.
+const BODY_PATIENCE: Duration = Duration::from_secs(3);
 
 /// The longest line or event for an answer of `answer_bytes`: JSON escapes, and what stands around
 /// the text, within reason.
@@ -56,7 +57,7 @@ async fn exchange(
     let silence = |_| TurnError::IdleTimeout { limit: idle };
     let response = timeout(idle, endpoint.post(body)).await.map_err(silence)??;
     if !response.status().is_success() {
-        return Err(refused(response, endpoint.quoter(), idle).await);
+        return Err(refused(response, endpoint, idle).await);
     }
     if is_foreign(&response) {
         return Err(fault::foreign_fault(&start_of(response, idle).await, endpoint.quoter()));
@@ -92,11 +93,12 @@ async fn read(
 }
 
 /// The failure behind a status that is no success.
-async fn refused(response: Response, quoter: &Quoter, idle: Duration) -> TurnError {
+async fn refused(response: Response, endpoint: &Endpoint, idle: Duration) -> TurnError {
     let status = response.status().as_u16();
     let header = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
     let wait = header.and_then(|value| fault::retry_after(value, SystemClock.now()));
-    fault::http_fault(status, wait, &start_of(response, idle).await, quoter)
+    let body = start_of(response, idle).await;
+    endpoint.explain(status, fault::http_fault(status, wait, &body, endpoint.quoter()))
 }
 
 /// Whether a success comes as something that cannot be an event stream.
@@ -109,11 +111,14 @@ fn is_foreign(response: &Response) -> bool {
 /// As much of a body as comes in time, at most 64 KiB.
 async fn start_of(mut response: Response, idle: Duration) -> String {
     let mut body = Vec::new();
-    while body.len() < BODY_BYTES {
-        match timeout(idle, response.chunk()).await {
-            Ok(Ok(Some(bytes))) => body.extend_from_slice(&bytes[..bytes.len().min(BODY_BYTES - body.len())]),
-            _ => break,
+    let reading = async {
+        while body.len() < BODY_BYTES
+            && let Ok(Some(bytes)) = response.chunk().await
+        {
+            body.extend_from_slice(&bytes[..bytes.len().min(BODY_BYTES - body.len())]);
         }
-    }
+    };
+    // What has come until then is enough.
+    let _ = timeout(idle.min(BODY_PATIENCE), reading).await;
     String::from_utf8_lossy(&body).into_owned()
 }

@@ -18,7 +18,7 @@ use crate::args::{Doctor, DoctorPart};
 use crate::decision::short;
 use crate::out::{Out, Style};
 use crate::plain::{cut, escaped};
-use crate::report::reach_lines;
+use crate::report::{paid_by, reach_lines};
 
 /// What was looked at, and what is wrong.
 #[derive(Serialize)]
@@ -210,8 +210,7 @@ impl Report {
         } else if found {
             "Nothing is broken here, apart from what was found and left as it is.".to_owned()
         } else if self.providers.is_empty() {
-            "Nothing is broken, but there is nobody to ask: run `cyberine init` to choose providers."
-                .to_owned()
+            format!("Nothing is broken, but there is nobody to ask: {}.", self.how_to_choose())
         } else {
             out.paint(Style::Good, "All is well.")
         };
@@ -228,7 +227,28 @@ impl Report {
             out.line(
                 "asks      nobody: no provider is configured, and no model server answers on this machine.",
             );
-            out.line("          `cyberine init` writes a configuration from what is here.");
+            if self.config_files.is_empty() {
+                out.line("          `cyberine init` writes a configuration from what is here.");
+            }
+        }
+    }
+
+    fn how_to_choose(&self) -> String {
+        match self.config_files.last() {
+            Some(file) => format!("name a provider in `{}`, or take the `#` from one there", escaped(file)),
+            None => "run `cyberine init` to choose providers".to_owned(),
+        }
+    }
+
+    /// Who pays where the program `name` is asked.
+    fn payer(&self, name: &str) -> String {
+        let runs_it = |reach: &&Reach| {
+            let program = reach.program.as_ref().and_then(|words| words.first());
+            program.and_then(|program| Path::new(program).file_stem()).is_some_and(|stem| stem == name)
+        };
+        match self.providers.iter().find(runs_it) {
+            Some(reach) => format!("`{}` runs it: {}", escaped(&reach.name), paid_by(reach.billing)),
+            None => "its own login pays".to_owned(),
         }
     }
 
@@ -243,9 +263,10 @@ impl Report {
         }
         for program in &self.found.programs {
             out.line(format_args!(
-                "found     {} at {}, its own login pays",
+                "found     {} at {}, {}",
                 program.name,
-                escaped(&program.path.display().to_string())
+                escaped(&program.path.display().to_string()),
+                self.payer(&program.name)
             ));
         }
         for key in &self.found.keys {

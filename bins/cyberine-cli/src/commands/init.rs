@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::args::Init;
 use crate::commands::schema;
-use crate::draft::{Scope, draft};
+use crate::draft::{MODELS_ON, Scope, draft, is_on_quota};
 use crate::out::Out;
 use crate::plain::escaped;
 
@@ -38,7 +38,7 @@ pub(crate) async fn run(args: &Init, workplace: &Workplace, out: &Out) -> Result
             let path = path.display();
             return Err(Problem::new(
                 Exit::Configuration,
-                format!("`{path}` is there already; --force overwrites it"),
+                format!("`{path}` is there already: edit it, or overwrite it by --force"),
             ));
         }
     }
@@ -53,19 +53,20 @@ pub(crate) async fn run(args: &Init, workplace: &Workplace, out: &Out) -> Result
 fn tell(out: &Out, path: &Path, found: &Found, scope: Scope) {
     out.line(format_args!("Wrote {}", escaped(&path.display().to_string())));
     for server in &found.servers {
-        let models = escaped(&server.models.join(", "));
-        out.line(format_args!(
-            "  on    {} at {}: {models} (costs nothing)",
-            escaped(&server.label),
-            server.base_url
-        ));
+        let (on, off) = server.models.split_at(server.models.len().min(MODELS_ON));
+        for (word, models) in [("on ", on), ("off", off)].into_iter().filter(|(_, models)| !models.is_empty())
+        {
+            let (label, models) = (escaped(&server.label), escaped(&models.join(", ")));
+            out.line(format_args!("  {word}   {label} at {}: {models} (costs nothing)", server.base_url));
+        }
     }
     for program in &found.programs {
-        out.line(format_args!(
-            "  on    {} ({}): its own login pays",
-            program.name,
-            escaped(&program.path.display().to_string())
-        ));
+        let (word, pays) = match is_on_quota(&program.name) {
+            true => ("on ", "its own login pays"),
+            false => ("off", "its own login or key pays, perhaps by the token; take the `#` away to ask it"),
+        };
+        let path = escaped(&program.path.display().to_string());
+        out.line(format_args!("  {word}   {} ({path}): {pays}", program.name));
     }
     for key in &found.keys {
         out.line(format_args!(

@@ -16,8 +16,9 @@ use crate::{input, report};
 pub(crate) async fn run(args: Orchestrate, workplace: &Workplace, out: &Out) -> Result<Exit, Problem> {
     let prompt = input::text(args.prompt, "the prompt", cyberine_orchestrator::MAX_PROMPT)?;
     if args.dry_run {
-        forecast::print(&workplace.forecast(&prompt, SELF).await?, out);
-        return Ok(Exit::Done);
+        let (forecast, exit) = workplace.forecast(&prompt, SELF).await?;
+        forecast::print(&forecast, out);
+        return Ok(exit);
     }
     let mut interrupts = Interrupts::new();
     let dispatched = workplace.dispatch(prompt, SELF.to_owned()).await?;

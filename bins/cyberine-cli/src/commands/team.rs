@@ -11,6 +11,7 @@ use crate::message::moment;
 use crate::out::{Out, Style};
 use crate::plain::{cut, escaped};
 use crate::table::aligned;
+use crate::waiting::waiting;
 
 /// How much of a name or a path is shown.
 const CELL: usize = 60;
@@ -20,10 +21,14 @@ pub(crate) async fn run(args: &Team, workplace: &Workplace, out: &Out) -> Result
     let mut members = Vec::new();
     for member in mail::roster(workplace).await? {
         let run = if args.runs { run_of(&member, workplace).await? } else { None };
-        members.push((member, run));
+        let waits = match &run {
+            Some(run) => waiting(workplace, run).await,
+            None => Vec::new(),
+        };
+        members.push((member, run, waits));
     }
     if out.is_json() {
-        let members: Vec<Value> = members.iter().map(|(member, run)| view(member, run.as_ref())).collect();
+        let members: Vec<Value> = members.iter().map(|(member, run, _)| view(member, run.as_ref())).collect();
         out.json(&json!({ "total": members.len(), "members": members }));
     } else if members.is_empty() {
         out.line("Nobody is live: no server, no run, no announced chat.");
@@ -42,20 +47,24 @@ async fn run_of(member: &Member, workplace: &Workplace) -> Result<Option<Run>, P
     }
 }
 
-fn print(members: &[(Member, Option<Run>)], out: &Out) {
+fn print(members: &[(Member, Option<Run>, Vec<(String, String)>)], out: &Out) {
     let mut rows = vec![["address", "state", "team/role/name", "since", "in"].map(str::to_owned).to_vec()];
-    rows.extend(members.iter().map(|(member, _)| row(member)));
+    rows.extend(members.iter().map(|(member, ..)| row(member)));
     let lines = aligned(&rows);
     let mut lines = lines.iter();
     if let Some(head) = lines.next() {
         out.line(out.paint(Style::Faint, head));
     }
-    for (line, (_, run)) in lines.zip(members) {
+    for (line, (_, run, waits)) in lines.zip(members) {
         out.line(line);
         if let Some(run) = run {
             let width = out.width().saturating_sub(4);
             let told = format!("{}: {}, asked {}", run.workflow_name, run.state.name(), run.task);
             out.line(out.paint(Style::Faint, format_args!("  → {}", cut(&told, width))));
+        }
+        for (name, words) in waits {
+            let width = out.width().saturating_sub(6);
+            out.line(format_args!("    {}", cut(&format!("{name} {words}"), width)));
         }
     }
 }

@@ -3,7 +3,7 @@
 use cyberine_scripted_llm::{Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::place::{Place, shell};
+use crate::place::{Place, shell, write_private};
 
 fn row<'a>(report: &'a Value, name: &str) -> &'a Value {
     let rows = report["providers"].as_array().unwrap();
@@ -58,4 +58,95 @@ fn a_question_to_each_is_a_run_like_any_other() {
     assert_eq!(server.state().seen, 1);
     let run = place.run(&["inspect", asked["runId"].as_str().unwrap(), "--json"]).json();
     assert_eq!(run["state"], "done", "{run}");
+}
+
+#[test]
+fn a_configuration_that_is_not_trusted_is_said_to_be_so_and_hides_nobody() {
+    let place = Place::new();
+    write_private(&place.project().join("cyberine.toml"), &shell("a", "cat > /dev/null; echo x"));
+    for arguments in
+        [&["doctor", "providers"][..], &["doctor", "providers", "--spend"], &["spend", "--prices"]]
+    {
+        place.run(arguments).refused(77, &["is not trusted", "`cyberine trust`"]);
+    }
+    let said = place.run(&["doctor", "providers", "--json"]).json();
+    assert!(said["error"].as_str().unwrap().contains("cyberine trust"), "{said}");
+    assert_eq!(place.run(&["trust", "--yes"]).code, Some(0));
+    assert_eq!(place.run(&["doctor", "providers"]).code, Some(0));
+}
+
+#[test]
+fn a_file_that_switches_nobody_on_is_named_and_not_made_anew() {
+    let place = Place::new();
+    assert_eq!(place.run(&["init"]).code, Some(0));
+    let file = place.project().join("cyberine.toml").display().to_string();
+    for arguments in [&["orchestrate", "x"][..], &["doctor", "providers"], &["spend", "--prices"]] {
+        let said = place.run(arguments);
+        said.refused(69, &[&file, "[providers.NAME]"]);
+    }
+    let doctor = place.run(&["doctor"]);
+    assert!(
+        doctor.out.contains("nobody to ask: name a provider in") && doctor.out.contains(&file),
+        "{doctor:?}"
+    );
+    place.run(&["init"]).refused(78, &[&file, "edit it", "--force"]);
+}
+
+#[test]
+fn a_model_that_is_not_there_is_told_with_those_that_are() {
+    let server = ScriptedServer::start(Script::parse("[[rule]]\ntext = 'ready'").unwrap()).unwrap();
+    let place = Place::with(&format!(
+        "[providers.chat]\nkind = \"openai\"\nbase_url = \"{}/v1\"\nmodel = \"no-such\"\n",
+        server.base_url()
+    ));
+    let said = place.run(&["doctor", "providers"]);
+    assert_eq!(said.code, Some(69), "{said:?}");
+    let lists = format!("`no-such` is not among those that `{}/v1/models` lists: scripted/", server.base_url());
+    assert!(said.out.contains(&lists), "{said:?}");
+}
+
+#[test]
+fn a_program_whose_line_was_tried_says_its_version_and_what_that_means() {
+    let place = Place::new();
+    for (version, words, coverage) in [
+        ("1.18.33", "version 1.18.33: tried with this version", "recorded"),
+        ("1.18.40", "version 1.18.40: later than 1.18.33", "believed"),
+        ("2.0.0", "version 2.0.0: not tried with this version", "untried"),
+    ] {
+        let program = place.path("opencode");
+        std::fs::write(&program, format!("#!/bin/sh\n[ \"$1\" = --version ] && echo {version}\n")).unwrap();
+        std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        place.configure(&format!(
+            "[providers.o]\nkind = \"acp\"\ncommand = [\"{}\", \"acp\"]\n",
+            program.display()
+        ));
+        let said = place.run(&["doctor", "providers"]);
+        assert!(said.out.contains(words), "{words}: {said:?}");
+        assert_eq!(row(&place.run(&["doctor", "providers", "--json"]).json(), "o")["coverage"], coverage);
+    }
+}
+
+#[test]
+fn a_wait_for_a_provider_is_told_by_everything_that_shows_the_run() {
+    let script = "[[rule]]\nfault = { status = { code = 429, retry_after = \"50\" } }\n";
+    let server = ScriptedServer::start(Script::parse(script).unwrap()).unwrap();
+    let place = Place::with(&format!(
+        "[providers.chat]\nkind = \"openai\"\nbase_url = \"{}/v1\"\nmodel = \"m\"\n",
+        server.base_url()
+    ));
+    let mut asking = place.start(&["orchestrate", "x"]);
+    let run = asking.line_with(&["run "]).trim_start_matches("run ").to_owned();
+    let told = asking.line_with(&["chat: waits until "]);
+    assert!(told.contains("limits the rate of requests") && told.contains("Z ("), "{told}");
+    for arguments in [&["inspect", &run][..], &["team", "--runs"]] {
+        let said = place.run(arguments);
+        assert!(said.out.contains("chat waits until "), "{arguments:?}: {said:?}");
+    }
+    let mut watching = place.start(&["watch", &run]);
+    watching.line_with(&["chat waits until ", "limits the rate"]);
+    let looked = place.run(&["doctor", "providers"]);
+    assert!(looked.out.contains("its account is closed until ") && looked.out.contains("429"), "{looked:?}");
+    assert_eq!(place.run(&["cancel", &run]).code, Some(0));
+    assert_eq!(asking.end().code, Some(1));
+    assert_eq!(watching.end().code, Some(1));
 }

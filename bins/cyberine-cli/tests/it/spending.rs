@@ -58,7 +58,9 @@ fn a_run_of_unknown_cost_is_charged_at_its_share_and_told_by_provider_and_caller
     let refused = place.run(&["orchestrate", "x"]);
     refused
         .refused(75, &["the daily cap of $0.80 on the provider `paid`", "$0.50 spent", "[budget.providers]"]);
-    let forecast = place.run(&["orchestrate", "--dry-run", "--json", "x"]).json();
+    let forecast = place.run(&["orchestrate", "--dry-run", "--json", "x"]);
+    assert_eq!(forecast.code, Some(75), "as the run itself would end");
+    let forecast = forecast.json();
     assert!(forecast["refusal"].as_str().unwrap().contains("the provider `paid`"), "{forecast}");
     assert_eq!(place.run(&["runs", "--json"]).json()["runs"].as_array().unwrap().len(), 1);
 }
@@ -198,4 +200,21 @@ fn a_run_is_charged_by_the_homes_table_as_it_was_at_dispatch_and_stops_itself_be
         (&json!(0.12), &json!(0.0))
     );
     assert_eq!(line(&account, "providers", "provider", "a")["unknownCost"], 0);
+}
+
+#[test]
+fn a_dry_run_needs_no_keys_and_names_all_that_a_run_would_miss() {
+    let keyed = |name: &str, variable: &str| {
+        format!(
+            "[providers.{name}]\nkind = \"openai\"\nbase_url = \"https://h.invalid/v1\"\nmodel = \"m\"\napi_key_env = \"{variable}\"\n"
+        )
+    };
+    let place = Place::with(&[keyed("a", "NO_SUCH_KEY"), keyed("b", "NONE_EITHER")].concat());
+    place.run(&["orchestrate", "x"]).refused(78, &["`NO_SUCH_KEY`", "`NONE_EITHER`"]);
+    let forecast = place.run(&["orchestrate", "--dry-run", "--json", "x"]);
+    assert_eq!(forecast.code, Some(78), "{forecast:?}");
+    let forecast = forecast.json();
+    assert_eq!(forecast["candidates"], json!(["a", "b"]));
+    let refusal = forecast["refusal"].as_str().unwrap();
+    assert!(refusal.contains("`NO_SUCH_KEY`") && refusal.contains("`NONE_EITHER`"), "{refusal}");
 }

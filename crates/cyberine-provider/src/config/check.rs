@@ -26,7 +26,7 @@ pub enum ConfigError {
 }
 
 /// Whether `url` leads to this machine.
-pub(super) fn is_loopback_url(url: &str) -> bool {
+pub(crate) fn is_loopback_url(url: &str) -> bool {
     Url::parse(url).is_ok_and(|url| is_loopback(&url))
 }
 

@@ -9,6 +9,7 @@ use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
 use tokio::sync::OnceCell;
 
+use crate::config::is_loopback_url;
 use crate::error::{TurnError, chain};
 use crate::quote::Quoter;
 
@@ -73,7 +74,24 @@ impl Endpoint {
     }
 
     fn unreachable(&self, detail: &str) -> TurnError {
-        TurnError::Unreachable { target: self.url.to_string(), detail: self.quoter.head(detail) }
+        let here = is_loopback_url(self.url.as_str());
+        let advice = if here { "; is the server running, and on this port?" } else { "" };
+        let detail = format!("{}{advice}", self.quoter.head(detail));
+        TurnError::Unreachable { target: self.url.to_string(), detail }
+    }
+
+    /// The failure behind `status` with what the configuration has to do with it.
+    pub(crate) fn explain(&self, status: u16, error: TurnError) -> TurnError {
+        let keyless = !self.headers.values().any(HeaderValue::is_sensitive);
+        match error {
+            TurnError::Auth { detail } if keyless => TurnError::Auth {
+                detail: format!("{detail}; no key was sent: name its variable in `api_key_env`"),
+            },
+            TurnError::Rejected { detail } if matches!(status, 404 | 405) => TurnError::Rejected {
+                detail: format!("{detail}; asked `{}`: check `base_url` and `model`", self.url),
+            },
+            other => other,
+        }
     }
 }
 
@@ -122,4 +140,28 @@ fn tls(secure: bool) -> Result<ClientConfig, rustls::Error> {
     } else {
         config.with_root_certificates(RootCertStore::empty()).with_no_client_auth()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoint(key: Option<&str>) -> Endpoint {
+        let key = key.map(|key| ("authorization", key.to_owned()));
+        let headers = headers(&[], key).unwrap();
+        Endpoint::new("http://127.0.0.1:9/v1/chat", headers, Quoter::default()).unwrap()
+    }
+
+    #[test]
+    fn a_failure_names_what_the_configuration_has_to_do_with_it() {
+        let auth = || TurnError::Auth { detail: "status 401: no".to_owned() };
+        assert_eq!(endpoint(Some("k")).explain(401, auth()), auth());
+        let keyless = endpoint(None).explain(401, auth()).to_string();
+        assert!(keyless.contains("no key was sent") && keyless.contains("`api_key_env`"), "{keyless}");
+        let rejected = || TurnError::Rejected { detail: "status 404: no".to_owned() };
+        let lost = endpoint(None).explain(404, rejected()).to_string();
+        assert!(lost.contains("`http://127.0.0.1:9/v1/chat`: check `base_url` and `model`"), "{lost}");
+        assert_eq!(endpoint(None).explain(400, rejected()), rejected());
+        assert!(endpoint(None).unreachable("refused").to_string().contains("is the server running"));
+    }
 }

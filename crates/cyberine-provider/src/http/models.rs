@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use super::client::Endpoint;
 use crate::error::TurnError;
 use crate::fault;
-use crate::probe::Probe;
+use crate::probe::{Asked, Probe};
 
 /// How long a service may take to say it.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -18,17 +18,17 @@ const LIST_BYTES: usize = 4 << 20;
 /// Asks for the list of models at `url`, `model` among them.
 pub(crate) async fn probe(endpoint: &Endpoint, url: &str, model: &str, keyed: bool) -> Probe {
     let asking = async {
-        let url = Url::parse(url)
+        let target = Url::parse(url)
             .map_err(|error| TurnError::Unreachable { target: url.to_owned(), detail: error.to_string() })?;
-        let response = endpoint.get(url).await?;
+        let response = endpoint.get(target).await?;
         Ok((response.status().as_u16(), start_of(response).await))
     };
     match timeout(PATIENCE, asking).await {
         Err(_) => Probe::absent(TurnError::IdleTimeout { limit: PATIENCE }),
         Ok(Err(error)) => Probe::absent(error),
         Ok(Ok((status, body))) => {
-            let fault = fault::http_fault(status, None, &body, endpoint.quoter());
-            Probe::of_models(status, &body, model, keyed, fault)
+            let fault = endpoint.explain(status, fault::http_fault(status, None, &body, endpoint.quoter()));
+            Probe::of_models(&Asked { url, model, keyed }, status, &body, fault)
         }
     }
 }

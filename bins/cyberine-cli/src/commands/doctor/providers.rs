@@ -1,6 +1,6 @@
 //! `cyberine doctor providers`.
 
-use cyberine_app::{Exit, Interrupts, Probed, Problem, Workplace, ask_briefly, probe};
+use cyberine_app::{Closure, Exit, Interrupts, Probed, Problem, Workplace, ask_briefly, probe};
 use cyberine_provider::{Coverage, Covered, Login, Probe, version};
 use cyberine_run_store::{Candidate, RunState};
 use cyberine_types::{Billing, RunId, Usage};
@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::args::DoctorProviders;
 use crate::commands::SELF;
 use crate::follow::{self, OnInterrupt};
+use crate::message::moment;
 use crate::out::{Out, Style};
 use crate::plain::{cut, escaped};
 use crate::report::{paid_by, usage};
@@ -47,6 +48,21 @@ struct Row {
     /// What the recordings say, for people.
     #[serde(skip)]
     note: Option<String>,
+    /// What else was found, for people.
+    #[serde(skip)]
+    remark: Option<String>,
+    /// Until when its account is closed, and why, where it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    closed: Option<Closure>,
+}
+
+/// What to do where a program is not logged in.
+fn how_to_log_in(kind: &str) -> &'static str {
+    match kind {
+        "codex-cli" => "; run `codex login`, or name the variable of a key in `api_key_env`",
+        "claude-cli" => "; run `claude` and type `/login`, or name the variable of a key in `api_key_env`",
+        _ => "",
+    }
 }
 
 impl Row {
@@ -64,6 +80,8 @@ impl Row {
             answered: None,
             problem: None,
             note: None,
+            remark: None,
+            closed: probed.closed,
             name: probed.name,
         };
         match probed.found {
@@ -74,7 +92,7 @@ impl Row {
     }
 
     fn take(&mut self, probe: Probe, covered: Option<&Covered>) {
-        let Probe { version, reached, login, model_listed } = probe;
+        let Probe { version, reached, login, model_listed, remark } = probe;
         self.login = match login {
             Login::Yes => "yes",
             Login::No(_) => "no",
@@ -83,11 +101,16 @@ impl Row {
         };
         self.problem = match (reached, login) {
             (Err(error), _) => Some(error.to_string()),
-            (Ok(()), Login::No(why)) => Some(format!("it does not let us in: {why}")),
-            (Ok(()), _) if model_listed == Some(false) => {
-                Some("the model is not among those the service lists".to_owned())
+            (Ok(()), Login::No(why)) => {
+                Some(format!("it does not let us in: {why}{}", how_to_log_in(self.kind)))
             }
-            (Ok(()), _) => None,
+            (Ok(()), _) if model_listed == Some(false) => {
+                Some(remark.unwrap_or_else(|| "the model is not among those it lists".to_owned()))
+            }
+            (Ok(()), _) => {
+                self.remark = remark;
+                None
+            }
         };
         (self.version, self.model_listed) = (version, model_listed);
         if let Some(covered) = covered {
@@ -99,15 +122,18 @@ impl Row {
         let found = self.version.as_deref().and_then(version);
         let coverage = found.map_or(Coverage::Untried, |version| covered.coverage(version));
         let recorded = covered.recorded;
-        (self.coverage, self.note) = match coverage {
-            Coverage::Recorded => (Some("recorded"), None),
-            Coverage::Believed => {
-                (Some("believed"), Some(format!("newer than {recorded}, which it was tried with")))
-            }
-            Coverage::Untried => {
-                (Some("untried"), Some(format!("not tried with this version; {recorded} is known to work")))
-            }
+        let (coverage, note) = match coverage {
+            Coverage::Recorded => ("recorded", "tried with this version".to_owned()),
+            Coverage::Believed => ("believed", format!("later than {recorded}, which it was tried with")),
+            Coverage::Untried => (
+                "untried",
+                format!(
+                    "not tried with this version, while {recorded} is known to work: `--spend` shows whether \
+                     it answers"
+                ),
+            ),
         };
+        (self.coverage, self.note) = (Some(coverage), Some(note));
     }
 
     /// Takes in what became of the question.
@@ -144,22 +170,22 @@ impl Row {
         });
         let used = self.answered.as_ref().map(|used| format!("used {}", usage(used)));
         let problem = self.problem.as_deref().map(escaped);
-        version.into_iter().chain(used).chain(problem).collect()
+        let remark = self.remark.as_deref().map(escaped);
+        let closed = self.closed.as_ref().map(|closed| {
+            let until = moment(closed.until);
+            format!("its account is closed until {until}, and turns wait: {}", cut(&closed.reason, 200))
+        });
+        version.into_iter().chain(closed).chain(used).chain(remark).chain(problem).collect()
     }
 }
 
 pub(super) async fn run(args: &DoctorProviders, workplace: &Workplace, out: &Out) -> Result<Exit, Problem> {
     let mut rows: Vec<Row> = probe(workplace, &args.names).await?.into_iter().map(Row::of).collect();
-    let asked =
-        if args.spend && !rows.is_empty() { Some(ask(&mut rows, workplace, out).await?) } else { None };
+    let asked = if args.spend { Some(ask(&mut rows, workplace, out).await?) } else { None };
     let sound = rows.iter().all(|row| row.problem.is_none());
-    let exit = if sound && !rows.is_empty() { Exit::Done } else { Exit::Unavailable };
+    let exit = if sound { Exit::Done } else { Exit::Unavailable };
     if out.is_json() {
         out.json(&serde_json::json!({ "providers": rows, "runId": asked, "exit": exit as u8 }));
-        return Ok(exit);
-    }
-    if rows.is_empty() {
-        out.line("There is nobody to look at: run `cyberine init` to choose providers.");
         return Ok(exit);
     }
     let cells: Vec<Vec<String>> = rows.iter().map(|row| row.cells(out)).collect();

@@ -1,6 +1,6 @@
 //! `cyberine spend --prices`: what each provider's tokens cost, and who says so.
 
-use cyberine_app::{Exit, PriceSource, Problem, Workplace, roster};
+use cyberine_app::{Exit, PriceSource, Problem, Workplace};
 use cyberine_types::{Billing, Clock as _, SystemClock};
 use serde::Serialize;
 use serde_json::json;
@@ -24,9 +24,9 @@ struct Line {
 }
 
 pub(super) async fn run(workplace: &Workplace, out: &Out) -> Result<Exit, Problem> {
-    let (book, config) = (workplace.prices()?, workplace.config()?);
+    let book = workplace.prices()?;
     let today = SystemClock.now().day().to_string();
-    let roster = roster(&config, &workplace.environment).await?;
+    let roster = workplace.roster().await?;
     let lines: Vec<Line> = roster
         .providers
         .iter()
@@ -40,8 +40,6 @@ pub(super) async fn run(workplace: &Workplace, out: &Out) -> Result<Exit, Proble
         .collect();
     if out.is_json() {
         out.json(&json!({ "today": today, "prices": lines }));
-    } else if lines.is_empty() {
-        out.line("No provider.");
     } else {
         lines.iter().for_each(|line| print(line, out));
     }

@@ -12,7 +12,9 @@ use tokio::time::Instant;
 use super::lines::{Line, Names, clock, standing};
 use crate::decision::short;
 use crate::out::{Out, Style};
+use crate::plain::{cut, escaped};
 use crate::report::paint_as;
+use crate::waiting::Waiting;
 
 /// How many runs are listed at once.
 const PAGE: u32 = 50;
@@ -47,6 +49,7 @@ struct Known {
     after: u64,
     state: RunState,
     names: Names,
+    waiting: Option<Waiting>,
 }
 
 impl Runs {
@@ -109,8 +112,24 @@ impl Runs {
         for (at, id, cwd, seq, line) in told {
             tell(out, id, &cwd, seq, at, &line);
         }
+        self.tell_who_waits(workplace, out).await;
         self.forget();
         Ok(())
+    }
+
+    /// Tells who has begun to wait for a provider.
+    async fn tell_who_waits(&mut self, workplace: &Workplace, out: &Out) {
+        for (id, seq) in self.live() {
+            let Some(known) = self.known.get_mut(&id) else { continue };
+            if known.waiting.is_none() {
+                known.waiting = Waiting::of(workplace, id).await;
+            }
+            for (name, words) in known.waiting.as_mut().map(Waiting::look).unwrap_or_default() {
+                let text = format!("{} {}", escaped(&name), cut(&words, usize::MAX));
+                let line = Line { event: "waiting", text, state: None };
+                tell(out, id, &known.cwd, seq, SystemClock.now(), &line);
+            }
+        }
     }
 
     /// The runs that are not as they were. They come first in the list, so that a page without one
@@ -185,6 +204,7 @@ impl Known {
             after: 0,
             state: summary.state,
             names: Names::default(),
+            waiting: None,
         }
     }
 
@@ -195,6 +215,7 @@ impl Known {
             after: run.next_seq.saturating_sub(1),
             state: run.state,
             names: Names::of(run),
+            waiting: None,
         }
     }
 
