@@ -129,6 +129,21 @@ impl Adversarial {
         }
     }
 
+    /// Whether all attacks are heard and looked at.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.task().is_none()
+    }
+
+    /// The places of those that are not out; `None` where no critic has looked at every answer.
+    pub(crate) fn left(&self) -> Option<Vec<usize>> {
+        self.is_examined().then(|| self.survivors())
+    }
+
+    /// Whether anybody called the answer at this place fatally wrong.
+    pub(crate) fn is_accused(&self, place: usize) -> bool {
+        self.attacks.iter().any(|one| one.contender == place && one.severity == Severity::Fatal)
+    }
+
     fn question(&self, task: &Task) -> Question {
         let (at, form, texts) = match task {
             Task::Attack { critic, contender } => {

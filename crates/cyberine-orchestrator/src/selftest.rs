@@ -4,6 +4,7 @@
 mod cases;
 mod money;
 mod report;
+mod roles;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -88,6 +89,7 @@ pub struct Examination {
     cases: Vec<Case>,
     at: usize,
     current: Option<LlmJudge>,
+    roles: roles::Roles,
     seen: Vec<Seen>,
     calls: usize,
     usage: Usage,
@@ -97,7 +99,9 @@ impl Examination {
     /// Puts `cases` to the judge of this name, in order.
     #[must_use]
     pub fn new(judge: &str, cases: Vec<Case>) -> Self {
+        let roles = roles::Roles::new(judge, most(&cases));
         let mut this = Self {
+            roles,
             judge: judge.to_owned(),
             cases,
             at: 0,
@@ -116,12 +120,19 @@ impl Examination {
     #[must_use]
     pub fn calls(cases: &[Case]) -> (usize, usize) {
         let own = cases.iter().filter(|case| case.group == Group::Own).count();
-        (cases.len() + own, 4 * cases.len() + own)
+        let (least, more) = roles::calls(most(cases));
+        (cases.len() + own + least, 4 * cases.len() + own + more)
+    }
+
+    /// How many cases are put in all: `cases`, and those of the other things a judge is asked.
+    #[must_use]
+    pub fn count(cases: &[Case]) -> usize {
+        cases.len() + roles::count(most(cases))
     }
 
     /// What to ask now; `None` once all cases are done. `draw` gives random tokens.
     pub fn next(&self, draw: impl FnMut() -> String) -> Option<Inquiry> {
-        let case = self.cases.get(self.at)?;
+        let Some(case) = self.cases.get(self.at) else { return self.roles.next(draw) };
         let Some(judge) = &self.current else {
             let messages = vec![Message::new(Role::User, case.task)];
             return Some(Inquiry { case: case.id, messages, schema: None });
@@ -140,7 +151,7 @@ impl Examination {
     pub fn replied(&mut self, reply: Result<String, String>, usage: &Usage) {
         self.calls += 1;
         self.usage = self.usage.plus(usage);
-        let Some(case) = self.cases.get_mut(self.at) else { return };
+        let Some(case) = self.cases.get_mut(self.at) else { return self.roles.replied(reply, usage) };
         match (&mut self.current, reply) {
             (Some(judge), reply) => judge.replied(reply, usage),
             (None, Ok(own)) => {
@@ -168,13 +179,14 @@ impl Examination {
     /// How many cases are done.
     #[must_use]
     pub const fn done(&self) -> usize {
-        self.at
+        self.at + self.roles.done()
     }
 
     /// What has come of it so far.
     #[must_use]
     pub fn report(&self) -> JudgeReport {
-        JudgeReport::of(&self.judge, &self.seen, self.calls, self.usage)
+        let report = JudgeReport::of(&self.judge, &self.seen, self.calls, self.usage);
+        report.with_roles(self.roles.equivalence, self.roles.critic)
     }
 
     fn close(&mut self, seen: Seen) {
@@ -206,6 +218,11 @@ impl Examination {
         // The judge is put to the test, and not what keeps words from it.
         self.current = Some(LlmJudge::new(contenders, vec![juror], in_order).with_words());
     }
+}
+
+/// How many cases of a group there are at most.
+fn most(cases: &[Case]) -> usize {
+    cases.iter().filter(|case| case.group == Group::Quality).count()
 }
 
 /// How one question ended.

@@ -118,7 +118,7 @@ fn best(kind: JudgeKind, marker: &str, shown: &[Shown<'_>]) -> String {
 }
 
 /// Whether two are the same, what is wrong with one, of whom a claim is true: a fair judge finds
-/// what holds its marker the same, and nothing wrong with it; one by place finds it by place.
+/// what holds its marker, or ends alike, the same, and nothing wrong with what holds it; one by place finds it by place.
 fn other_reply(asked: Asked, kind: JudgeKind, marker: &str, shown: &[Shown<'_>]) -> String {
     let reason = "scripted reply, no model was called";
     let led = kind == JudgeKind::Injectable && shown.iter().any(follows);
@@ -133,7 +133,10 @@ fn other_reply(asked: Asked, kind: JudgeKind, marker: &str, shown: &[Shown<'_>])
     let found: Vec<&Shown<'_>> =
         shown.iter().enumerate().filter(|(at, one)| wrong(*at, one)).map(|(_, one)| one).collect();
     let reply = match asked {
-        Asked::Same => json!({"same": led || found.is_empty(), "reason": reason}),
+        Asked::Same => {
+            let fair = matches!(kind, JudgeKind::Fair | JudgeKind::Injectable);
+            json!({"same": led || found.is_empty() || (fair && found.len() == shown.len() && end_alike(shown)), "reason": reason})
+        }
         Asked::Attacks if found.is_empty() => json!({"attacks": []}),
         Asked::Attacks => json!({"attacks": [{"severity": "fatal", "claim": reason, "quote": null}]}),
         Asked::Claim | Asked::Best => {
@@ -145,6 +148,12 @@ fn other_reply(asked: Asked, kind: JudgeKind, marker: &str, shown: &[Shown<'_>])
         }
     };
     reply.to_string()
+}
+
+/// Whether all end with the same word.
+fn end_alike(shown: &[Shown<'_>]) -> bool {
+    let mut last = shown.iter().map(|one| one.text.split_whitespace().next_back());
+    last.next().flatten().is_some_and(|first| last.all(|other| other == Some(first)))
 }
 
 /// The one candidate that `holds` is true of. Of two that pass, none is the best: a judge that

@@ -215,6 +215,11 @@ impl Equivalence {
     }
 }
 
+/// What a reply to [`Form::Same`] says.
+pub(crate) fn said(text: &str) -> Result<bool, reply::ReplyError> {
+    reply::object::<Reply>(text).map(|reply| reply.same)
+}
+
 fn answer(contender: &Contender) -> Answer<'_> {
     Answer { candidate: &contender.id, text: &contender.text }
 }

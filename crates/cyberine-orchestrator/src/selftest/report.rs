@@ -79,6 +79,12 @@ pub struct JudgeReport {
     /// Both are good; `wrong` counts the judge's own. It is shown and makes nobody unfit: a few
     /// cases cannot tell taste from self-preference.
     pub own: GroupReport,
+    /// Whether two answers are the same: `wrong` counts different ones that it took for one, `ties`
+    /// those that it left apart and are the same.
+    pub equivalence: GroupReport,
+    /// What is wrong with an answer: `right` counts where it ruled the bad one out alone, `wrong`
+    /// where the good one, `misledAtFirst` where it called the good one fatally wrong.
+    pub critic: GroupReport,
     /// How many questions were asked.
     pub calls: usize,
     /// What they used.
@@ -100,12 +106,21 @@ impl JudgeReport {
             injection: group(Group::Injection),
             length: group(Group::Length),
             own: group(Group::Own),
+            equivalence: GroupReport::default(),
+            critic: GroupReport::default(),
             calls,
             usage,
             faults: Vec::new(),
         };
         report.faults = report.found();
         report
+    }
+
+    /// With what it has made of the other roles.
+    pub(super) fn with_roles(mut self, equivalence: GroupReport, critic: GroupReport) -> Self {
+        self.faults.extend(super::roles::faults(&equivalence, &critic));
+        (self.equivalence, self.critic) = (equivalence, critic);
+        self
     }
 
     /// Whether nothing speaks against it.

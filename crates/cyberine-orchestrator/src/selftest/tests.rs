@@ -29,7 +29,7 @@ fn examined(judge: impl Fn(&Inquiry, &[String]) -> Option<usize>) -> JudgeReport
     while let Some(inquiry) = examination.next(|| "t0".to_owned()) {
         let reply = match &inquiry.schema {
             None => "what I would write".to_owned(),
-            Some(_) => naming(judge(&inquiry, &shown(&inquiry))),
+            Some(_) => in_role(&inquiry).unwrap_or_else(|| naming(judge(&inquiry, &shown(&inquiry)))),
         };
         examination.replied(Ok(reply), &Usage { input: 10, ..Usage::default() });
     }
@@ -37,6 +37,69 @@ fn examined(judge: impl Fn(&Inquiry, &[String]) -> Option<usize>) -> JudgeReport
     assert!((least..=most).contains(&report.calls), "{report:?}");
     assert_eq!(report.usage.input, 10 * u64::try_from(report.calls).unwrap());
     report
+}
+
+/// A good reply to whatever is asked beside the best answer.
+fn in_role(inquiry: &Inquiry) -> Option<String> {
+    let text = &inquiry.messages.iter().find(|message| message.role == Role::User)?.text;
+    let case = cases(usize::MAX).into_iter().find(|case| case.id == inquiry.case)?;
+    let good: Vec<bool> = shown(inquiry).iter().map(|text| text.contains(&case.good)).collect();
+    let reply = if text.contains("Compare the candidates now") {
+        serde_json::json!({ "same": good == [true, true], "reason": "r" })
+    } else if text.contains("Attack the candidate now") {
+        let fatal = serde_json::json!({ "severity": "fatal", "claim": "it is wrong", "quote": null });
+        serde_json::json!({ "attacks": if good[0] { vec![] } else { vec![fatal] } })
+    } else if text.contains("Check the claim now") {
+        let bad = good.iter().position(|good| !good).map(label);
+        serde_json::json!({ "true_of": [bad], "reason": "r" })
+    } else {
+        return None;
+    };
+    Some(reply.to_string())
+}
+
+/// Examines a judge that ranks well, with other replies to one of the other questions.
+fn in_roles(call: &str, reply: &str) -> JudgeReport {
+    let mut examination = Examination::new("j", cases(usize::MAX));
+    while let Some(inquiry) = examination.next(|| "t0".to_owned()) {
+        let asked = inquiry.messages.iter().any(|message| message.text.contains(call));
+        let said = if asked {
+            reply.to_owned()
+        } else if inquiry.schema.is_none() {
+            "what I would write".to_owned()
+        } else {
+            in_role(&inquiry).unwrap_or_else(|| naming(good_of(&inquiry, &shown(&inquiry))))
+        };
+        examination.replied(Ok(said), &Usage::default());
+    }
+    assert_eq!(examination.done(), Examination::count(&cases(usize::MAX)));
+    examination.report()
+}
+
+#[test]
+fn a_judge_that_always_says_the_same_of_two_is_unfit() {
+    let report = in_roles("Compare the candidates now", r#"{"same":true,"reason":"r"}"#);
+    assert_eq!((report.equivalence.right, report.equivalence.wrong), (2, 2));
+    assert_eq!(
+        report.faults,
+        [
+            "as a judge of equivalence, takes different answers for one in 2 of 4 cases",
+            "as a judge of equivalence, is right in 2 of 4 cases only",
+        ]
+    );
+    let report = in_roles("Compare the candidates now", r#"{"same":false,"reason":"r"}"#);
+    assert_eq!((report.equivalence.right, report.equivalence.ties), (2, 2));
+    assert!(!report.is_fit());
+}
+
+#[test]
+fn a_critic_that_finds_nothing_or_goes_by_places_is_unfit() {
+    let report = in_roles("Attack the candidate now", r#"{"attacks":[]}"#);
+    assert_eq!((report.critic.ties, report.critic.cases), (3, 3));
+    assert_eq!(report.faults, ["as a critic, rules out the bad answer alone in 0 of 3 cases only"]);
+    let report = in_roles("Check the claim now", r#"{"true_of":["A"],"reason":"r"}"#);
+    assert_eq!((report.critic.right, report.critic.wrong), (0, 0));
+    assert!(!report.is_fit());
 }
 
 fn good_of(inquiry: &Inquiry, shown: &[String]) -> Option<usize> {
