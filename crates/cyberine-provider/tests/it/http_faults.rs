@@ -113,6 +113,19 @@ fn a_drip_ends_at_the_wall_limit_and_silence_at_the_idle_limit() {
 }
 
 #[test]
+fn a_failure_that_is_known_does_not_wait_for_the_words_about_it() {
+    block_on(async {
+        let head = b"HTTP/1.1 401 X\r\nContent-Length: 999999\r\n\r\n".to_vec();
+        let server = Server::start(vec![Step::Send(head), Step::Drip(b"drop ".to_vec())]).await;
+        let begun = std::time::Instant::now();
+        let taken = take(&provider(openai(&server)), turn("x")).await;
+        assert_eq!(taken.code(), "auth", "{:?}", taken.outcome);
+        assert!(taken.error().contains("drop drop"), "what has come is told: {}", taken.error());
+        assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+    });
+}
+
+#[test]
 fn configured_limits_take_the_place_of_the_turns() {
     block_on(async {
         let server = Server::streaming(vec![Step::Drip(b": still here\n\n".to_vec())]).await;
