@@ -38,7 +38,7 @@ impl Pipe {
     /// story.
     pub(crate) fn say(&mut self, mut line: Vec<u8>) {
         line.push(b'\n');
-        if !self.child.send(line.into()) {
+        if self.child.send(line.into()).is_err() {
             tracing::debug!("an MCP server does not read what it is sent");
         }
     }

@@ -54,3 +54,14 @@ pub enum OutputError {
         source: io::Error,
     },
 }
+
+/// Why a child does not hear a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// Its input is closed, or the child is gone.
+    #[error("its input is closed")]
+    Closed,
+    /// It does not read what it is told.
+    #[error("it leaves unread what it is told")]
+    Full,
+}

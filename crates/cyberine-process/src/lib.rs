@@ -33,7 +33,7 @@ mod tree;
 
 pub use detach::{Detach, Detached, conceal, detach, enter_session, take_channel, take_stdin};
 pub use environment::{ChildEnvironment, RUN_MARK};
-pub use error::{OutputError, SpawnError};
+pub use error::{OutputError, SendError, SpawnError};
 pub use lookup::find_program;
 pub use running::{Exit, Running, Spawn, spawn};
 pub use tree::{KillReport, Process, become_subreaper, find_marked, kill_below, kill_marked};

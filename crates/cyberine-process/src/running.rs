@@ -10,24 +10,26 @@ use bytes::Bytes;
 use tokio::process::Child;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::environment::SPAWN_MARK;
 use crate::start::{self, Group, Start, Streams};
 use crate::tree::{self, KillReport, Scope};
-use crate::{ChildEnvironment, OutputError, SpawnError};
+use crate::{ChildEnvironment, OutputError, SendError, SpawnError};
 
 mod pump;
+mod queue;
 
 /// Chunks on their way from the child to the caller; beyond that the child waits.
 const CHUNKS_IN_FLIGHT: usize = 16;
 
-/// Messages on their way to a child whose input is held open; one that lets more of them pile up
-/// reads nothing any more.
-const MESSAGES_IN_FLIGHT: usize = 64;
-
-/// How long the output of a child that has ended may stay silent before it counts as complete,
-/// where a process the child left behind keeps the pipe open.
+/// How long what a child that has ended left behind may still write, and how long the pipe may stay
+/// silent before the output counts as complete, where a process nobody finds keeps it open.
 const DRAIN: Duration = Duration::from_millis(250);
+
+/// How much is read once a child has ended and what it left behind has been killed. No pipe holds
+/// more: what comes beyond is not the child's.
+const LEFT_IN_PIPE: usize = 2 * 1024 * 1024;
 
 /// How long to wait for the system to report the end of a child that was killed.
 const REAP: Duration = Duration::from_secs(1);
@@ -92,7 +94,7 @@ pub fn spawn(spawn: Spawn) -> Result<Running, SpawnError> {
     let (sender, output) = mpsc::channel(CHUNKS_IN_FLIGHT);
     let tail = Arc::default();
     let mut pumps = JoinSet::new();
-    let (input, more) = mpsc::channel(MESSAGES_IN_FLIGHT);
+    let (input, more) = queue::queue();
     if let Some(pipe) = child.stdin.take() {
         pumps.spawn(pump::feed(pipe, spawn.input, more));
     }
@@ -104,7 +106,8 @@ pub fn spawn(spawn: Spawn) -> Result<Running, SpawnError> {
         pumps.spawn(pump::keep_tail(pipe, Arc::clone(&tail)));
     }
     let pid = child.id();
-    Ok(Running { pid, child, token, input, output, tail, pumps, grace: spawn.grace, status: None })
+    let (grace, after) = (spawn.grace, After::default());
+    Ok(Running { pid, child, token, input, output, tail, pumps, grace, status: None, after })
 }
 
 /// How a child ended.
@@ -130,13 +133,25 @@ pub struct Running {
     child: Child,
     token: String,
     /// Open as long as more may be said to the child.
-    input: Option<mpsc::Sender<Bytes>>,
+    input: Option<queue::Sender>,
     output: mpsc::Receiver<Result<Bytes, OutputError>>,
     tail: Arc<Mutex<pump::Tail>>,
     pumps: JoinSet<()>,
     grace: Duration,
     /// Set once the child has been reaped: its pid means nothing from then on.
     status: Option<ExitStatus>,
+    after: After,
+}
+
+/// What is known once the child has ended.
+#[derive(Debug, Default)]
+struct After {
+    /// Until when what it left behind may go on.
+    patience: Option<Instant>,
+    /// What came of killing that.
+    left_behind: Option<KillReport>,
+    /// How much has been read since.
+    read: usize,
 }
 
 impl Running {
@@ -147,10 +162,14 @@ impl Running {
     }
 
     /// Says more to a child whose input is held open ([`Spawn::hold_input`]), after what was said
-    /// before. `false` where it is not, or the child is gone, or has left 64 messages unread: it
-    /// does not hear this one.
-    pub fn send(&mut self, message: Bytes) -> bool {
-        self.input.as_ref().is_some_and(|input| input.try_send(message).is_ok())
+    /// before.
+    ///
+    /// # Errors
+    ///
+    /// The child does not hear this message: [`SendError::Closed`] where its input is, and
+    /// [`SendError::Full`] where it has left 8 MiB unread.
+    pub fn send(&mut self, message: Bytes) -> Result<(), SendError> {
+        self.input.as_ref().ok_or(SendError::Closed)?.send(message)
     }
 
     /// Closes the child's input, once everything that was said has been written.
@@ -160,7 +179,8 @@ impl Running {
 
     /// The next bytes the child wrote, cut wherever the system cut them: a chunk can end in the
     /// middle of a character or a line. `None` at the end of the output: the pipe is closed, or
-    /// the child has ended and what it left behind writes nothing more.
+    /// the child has ended and what was written by then is read. What a child that has ended left
+    /// behind has a quarter of a second to end, too, and is killed then.
     ///
     /// # Errors
     ///
@@ -178,10 +198,19 @@ impl Running {
             }
         }
         // A wait that failed leaves the status unknown; the pipe then ends the output.
-        match tokio::time::timeout(DRAIN, self.output.recv()).await {
-            Ok(chunk) => self.chunk(chunk),
-            Err(_) => Ok(None),
+        if self.after.left_behind.is_none() {
+            let until = *self.after.patience.get_or_insert_with(|| Instant::now() + DRAIN);
+            if Instant::now() < until
+                && let Ok(chunk) = timeout_at(until, self.output.recv()).await
+            {
+                return self.chunk(chunk);
+            }
+            self.after.left_behind = Some(self.kill(Duration::ZERO).await);
         }
+        let Ok(chunk) = timeout(DRAIN, self.output.recv()).await else { return Ok(None) };
+        let chunk = self.chunk(chunk)?;
+        self.after.read += chunk.as_ref().map_or(0, Bytes::len);
+        Ok(chunk.filter(|_| self.after.read <= LEFT_IN_PIPE))
     }
 
     /// The last 8 KiB of its error stream so far, bytes that are not UTF-8 replaced.
@@ -213,9 +242,11 @@ impl Running {
         self.status = Some(status);
         // What is still on its way has no reader any more; nobody must wait for one.
         self.output.close();
-        let left_behind = self.kill(Duration::ZERO).await;
+        let last = self.kill(Duration::ZERO).await;
+        let earlier = self.after.left_behind.unwrap_or_default().killed;
+        let left_behind = KillReport { killed: earlier + last.killed, left: last.left };
         // With the tree gone the pumps come to their end; a pipe someone else holds must not hold us.
-        let _ = tokio::time::timeout(DRAIN, async { while self.pumps.join_next().await.is_some() {} }).await;
+        let _ = timeout(DRAIN, async { while self.pumps.join_next().await.is_some() {} }).await;
         let (stderr, stderr_bytes) = self.tail.lock().unwrap_or_else(PoisonError::into_inner).text();
         Ok(Exit { status, stderr, stderr_bytes, left_behind })
     }
@@ -231,7 +262,7 @@ impl Running {
     pub async fn kill_tree(&mut self) -> KillReport {
         let report = self.kill(self.grace).await;
         if self.status.is_none()
-            && let Ok(Ok(status)) = tokio::time::timeout(REAP, self.child.wait()).await
+            && let Ok(Ok(status)) = timeout(REAP, self.child.wait()).await
         {
             self.status = Some(status);
         }

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-use cyberine_process::{OutputError, Running, Spawn};
+use cyberine_process::{OutputError, Running, SendError, Spawn};
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -89,24 +89,30 @@ pub(crate) async fn drive(
     conclude(ended, session, &out).await
 }
 
-/// Hands the child what its wire says. A child that reads nothing more has ended or will be ended:
+/// Hands the child what its wire says. Where its input is closed it has ended or will be ended, and
 /// its output tells the story.
-fn speak(child: &mut Running, session: &mut Session) {
+fn speak(child: &mut Running, session: &mut Session) -> Result<(), TurnError> {
     for said in session.said() {
         match said {
-            Said::Text(text) => {
-                if !child.send(text.into()) {
-                    tracing::debug!("a program does not read what it is told");
+            Said::Text(text) => match child.send(text.into()) {
+                Ok(()) => {}
+                Err(SendError::Closed) => tracing::debug!("a program's input is closed"),
+                Err(error @ SendError::Full) => {
+                    let detail = format!("the program asks and {error}, more than is kept for it");
+                    return Err(TurnError::Protocol { detail });
                 }
-            }
+            },
             Said::End => child.close_input(),
         }
     }
+    Ok(())
 }
 
 /// Reads what a child that was asked to stop still says.
 async fn stop(child: &mut Running, session: &mut Session, out: &Emitter) {
-    speak(child, session);
+    if speak(child, session).is_err() {
+        return;
+    }
     let mut events = Vec::new();
     while let (false, Ok(Some(bytes))) = (session.is_over(), child.next_chunk().await) {
         let pushed = session.push(&bytes, &mut events);
@@ -129,7 +135,7 @@ async fn follow(
     let patience = Instant::now() + GREETING;
     let mut events = Vec::new();
     session.begin(&mut events)?;
-    speak(child, session);
+    speak(child, session)?;
     while !session.is_over() {
         let silent = Instant::now() + limits.idle;
         let deadline = if session.is_greeting() { silent.min(patience) } else { silent };
@@ -144,7 +150,7 @@ async fn follow(
         let pushed = session.push(&bytes, &mut events);
         out.send(&mut events).await;
         pushed?;
-        speak(child, session);
+        speak(child, session)?;
     }
     child.close_input();
     if session.is_over() {

@@ -9,6 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::mpsc;
 
+use super::queue::Receiver;
 use crate::OutputError;
 
 /// How much of the error stream is kept: its last bytes.
@@ -18,7 +19,7 @@ const CHUNK_BYTES: usize = 16 * 1024;
 
 /// Writes `input`, then what comes of `more` as it comes, and closes the pipe once nothing more can
 /// come. A child may stop reading whenever it likes.
-pub(crate) async fn feed(mut pipe: ChildStdin, input: Bytes, mut more: mpsc::Receiver<Bytes>) {
+pub(crate) async fn feed(mut pipe: ChildStdin, input: Bytes, mut more: Receiver) {
     // A child that closed its input, or died, has no use for the rest; its exit tells the story.
     let mut next = Some(input);
     while let Some(text) = next {

@@ -129,6 +129,29 @@ fn output_ends_although_something_left_behind_keeps_the_pipe() {
 }
 
 #[test]
+fn output_ends_although_something_left_behind_goes_on_writing() {
+    block_on(async {
+        let mut child = start(script("(while :; do echo noise; sleep 0.05; done) & echo answer"));
+        let answer = tokio::time::timeout(PATIENCE, read_all(&mut child)).await.expect("it ends");
+        assert!(String::from_utf8(answer).unwrap().contains("answer"));
+        let exit = child.finish().await.unwrap();
+        assert!(exit.status.success() && exit.left_behind.killed > 0 && exit.left_behind.left == 0);
+    });
+}
+
+#[test]
+fn a_child_hears_every_message_of_a_burst() {
+    block_on(async {
+        let mut child = start(Spawn { hold_input: true, ..script("read -r _; exec wc -l") });
+        for _ in 0..5000 {
+            assert_eq!(child.send(Bytes::from_static(b"line\n")), Ok(()));
+        }
+        child.close_input();
+        assert_eq!(read_all(&mut child).await.trim_ascii(), b"4999");
+    });
+}
+
+#[test]
 fn a_large_answer_written_just_before_the_end_is_whole() {
     block_on(async {
         let mut child = start(script("head -c 131204 /dev/zero; sleep 1000 >&2 & exit 0"));

@@ -56,6 +56,19 @@ fn an_agent_is_greeted_given_a_session_asked_and_then_left() {
 }
 
 #[test]
+fn every_request_of_a_burst_is_answered() {
+    let scratch = tempfile::tempdir().unwrap();
+    let here = scratch.path().to_str().unwrap();
+    let ask = "seq -f '{\"jsonrpc\":\"2.0\",\"id\":\"r-%.0f\",\"method\":\"fs/read_text_file\"}' 500";
+    let listen = format!("for n in $(seq 500); do read -r line; echo \"$line\" >> {here}/heard; done");
+    let end = format!("{ask}; {listen}; echo '{CHUNK}'; echo '{END}'; cat > /dev/null");
+    let config = agent(scratch.path(), &[&[READY], &[SESSION], &[]], &end);
+    let taken = block_on(async { take(&provider(config), turn("x")).await });
+    assert_eq!((taken.code(), taken.text.as_str()), ("ok", "Hello"));
+    assert_eq!(heard(scratch.path()).len(), 3 + 500);
+}
+
+#[test]
 fn a_model_is_asked_for_where_the_agent_offers_a_choice_and_refused_where_it_cannot_be_had() {
     block_on(async {
         let offering = r#"{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s","models":{"availableModels":[],"currentModelId":"auto"}}}"#;
