@@ -73,23 +73,6 @@ fn briefly(configured: &OrchestrateConfig, candidates: Vec<String>) -> Orchestra
     }
 }
 
-/// The longest that an answer to it is waited for, in seconds, unless the provider has a limit of its
-/// own.
-const LONGEST: u64 = 60;
-
-/// Each of `candidates` asked once and judged by nobody, within the limits of `configured`.
-fn briefly(configured: &OrchestrateConfig, candidates: Vec<String>) -> OrchestrateConfig {
-    OrchestrateConfig {
-        candidates,
-        judges: Vec::new(),
-        quorum: 1,
-        retries: 0,
-        idle_seconds: configured.idle_seconds,
-        wall_seconds: configured.wall_seconds.min(LONGEST),
-        ..OrchestrateConfig::default()
-    }
-}
-
 /// Puts one short question to the providers of these names, or to all, as a run that nobody judges:
 /// it counts under the budget, and can be inspected and cancelled as any other.
 ///
@@ -129,25 +112,6 @@ fn chosen(
         }
     }
     Ok(chosen)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_brief_question_keeps_the_configured_limits_and_is_asked_once() {
-        let configured = |idle_seconds, wall_seconds| OrchestrateConfig {
-            idle_seconds,
-            wall_seconds,
-            retries: 5,
-            ..OrchestrateConfig::default()
-        };
-        let short = briefly(&configured(3, 4), vec!["a".to_owned()]);
-        assert_eq!((short.idle_seconds, short.wall_seconds, short.retries), (3, 4, 0));
-        assert_eq!((short.candidates, short.quorum), (vec!["a".to_owned()], 1));
-        assert_eq!(briefly(&configured(200, 600), Vec::new()).wall_seconds, LONGEST);
-    }
 }
 
 #[cfg(test)]
