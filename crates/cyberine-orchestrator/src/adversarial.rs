@@ -263,7 +263,11 @@ impl Adversarial {
             let name = &self.jurors[*critic].provider;
             format!("`{name}` has not looked at every answer, so that its attacks do not count. ")
         });
-        own.chain(near).chain(partly).collect()
+        let speaking = self.contenders.iter().zip(&self.shown).filter(|(one, shown)| one.text != **shown);
+        // A ranking says so itself.
+        let speaking = speaking.filter(|_| self.ranking.is_none());
+        let left_out = appeal::said(speaking.map(|(one, _)| one.id.as_str()));
+        own.chain(near).chain(partly).chain([left_out]).collect()
     }
 
     fn verdict(&self, outcome: VerdictOutcome, winner: Option<String>, why: &str, votes: &[Vote]) -> Verdict {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::judge::question::REASON_CHARS;
-use crate::judge::reply::{ReplyError, object, position};
+use crate::judge::reply::{Object, ReplyError, object, position};
 use crate::text::preview;
 
 /// The most attacks of one critic on one answer.
@@ -29,7 +29,7 @@ pub(super) struct Found {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Attacks {
-    attacks: Vec<Found>,
+    attacks: Vec<Object<Found>>,
 }
 
 #[derive(Deserialize)]
@@ -77,7 +77,7 @@ pub(super) fn attacks(text: &str) -> Result<Vec<Found>, ReplyError> {
     if attacks.len() > MOST {
         return Err(ReplyError::TooMany { count: attacks.len(), most: MOST });
     }
-    let cut = |found: Found| Found { claim: preview(&found.claim, CLAIM_CHARS), ..found };
+    let cut = |Object(found): Object<Found>| Found { claim: preview(&found.claim, CLAIM_CHARS), ..found };
     Ok(attacks.into_iter().map(cut).collect())
 }
 

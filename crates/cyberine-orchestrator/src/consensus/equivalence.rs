@@ -18,7 +18,7 @@ const MOST_QUESTIONS: usize = 24;
 
 /// Consensus with a model's help: what exact equality left apart is put to a juror, each cluster
 /// against the best answer of those before it. Two clusters become one where it says so in both
-/// orders, the second time without words to the judge. Before that it must tell two known pairs
+/// orders; words to the judge are in neither. Before that it must tell two known pairs
 /// ([`Control`]), so that one that always says the same decides nothing. Whatever fails, is in
 /// doubt, is nothing but words to the judge or comes after the last question stays apart. The rule
 /// of the majority is the same.
@@ -145,8 +145,7 @@ impl Equivalence {
     }
 
     fn shown(&self, at: usize) -> &str {
-        let cut = self.without_appeals[at].as_deref().filter(|_| self.half);
-        cut.unwrap_or(&self.contenders[at].text)
+        self.without_appeals[at].as_deref().unwrap_or(&self.contenders[at].text)
     }
 
     fn take(&mut self, same: bool) {
@@ -207,7 +206,10 @@ impl Equivalence {
         } else {
             String::new()
         };
-        let said = [self.caveats.concat(), self.bench.failed_before(), unasked].concat();
+        let speaking = self.contenders.iter().zip(&self.without_appeals).filter(|(_, cut)| cut.is_some());
+        let asked = !self.votes.is_empty();
+        let left_out = appeal::said(speaking.filter(|_| asked).map(|(one, _)| one.id.as_str()));
+        let said = [self.caveats.concat(), left_out, self.bench.failed_before(), unasked].concat();
         verdict.rationale = capped(&format!("{said}{}", verdict.rationale), RATIONALE_CHARS);
         verdict.votes.extend(self.votes.iter().cloned());
         verdict.usage = self.bench.usage();

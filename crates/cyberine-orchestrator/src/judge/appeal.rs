@@ -1,5 +1,6 @@
 //! Words in an answer that speak to whoever judges it.
 
+mod lists;
 mod rules;
 mod words;
 
