@@ -195,7 +195,7 @@ impl Machine {
     fn stop_where_enough(&mut self, effects: &mut Effects) {
         let answered = self.answers().len();
         let enough = self.setup.first.is_some_and(|first| answered >= first);
-        if !enough || self.enough || self.again.is_some() || !matches!(self.phase, Phase::Asking) {
+        if !enough || self.enough || !matches!(self.phase, Phase::Asking) {
             return;
         }
         self.enough = true;

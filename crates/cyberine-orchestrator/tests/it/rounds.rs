@@ -156,13 +156,33 @@ async fn a_request_to_stop_in_the_second_round_cancels_the_run_and_keeps_the_fir
 
 #[tokio::test]
 async fn answers_that_sufficed_in_the_first_round_do_not_stop_the_second() {
-    let never = Arc::new(Notify::new());
-    let (a, b, c) = (turning("a", "x", "z"), turning("b", "y", "z"), Fake::holds("c", &never));
+    let (never, gate) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let held = Arc::clone(&gate);
+    let a = Fake::new("a", move |turn| {
+        if !is_again(turn) {
+            return vec![Act::Say("x".into()), Act::Stop];
+        }
+        vec![Act::Say("begun".into()), Act::Hold(Arc::clone(&held)), Act::Stop]
+    });
+    let (b, c) = (turning("b", "y", "begun and ended"), Fake::holds("c", &never));
     let mut stage = stage(&[&a, &b, &c], 2);
     stage.plan.first = Some(2);
-    let run = stage.play().await;
-    assert_eq!(run.steps[1].verdict.as_ref().unwrap().outcome, VerdictOutcome::Majority);
-    assert_eq!((run.steps[1].candidates.len(), c.asked()), (2, 1));
+    let stage = &stage;
+    let run = stage
+        .play_with(|id| async move {
+            let answered = |run: &Run| {
+                run.steps.get(1).is_some_and(|step| {
+                    step.candidates.iter().any(|one| one.id == "b" && one.state == RunState::Done)
+                })
+            };
+            stage.see(id, answered).await;
+            gate.notify_one();
+        })
+        .await;
+    let step = &run.steps[1];
+    assert_eq!(step.verdict.as_ref().unwrap().outcome, VerdictOutcome::Majority);
+    assert_eq!((step.candidates.len(), c.asked(), a.cancelled.load(Ordering::SeqCst)), (2, 1, 0));
+    assert_eq!(step.candidates[0].kept_from, None);
 }
 
 #[tokio::test]
