@@ -1,6 +1,7 @@
 //! What a run used, and what of it costs money.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use cyberine_types::{Billing, CostBasis, Usage, Usd};
 
@@ -112,6 +113,17 @@ pub struct Charge {
     pub spent: Option<Usd>,
     /// What was used, once the run is over.
     pub used: Used,
+}
+
+impl fmt::Display for Charge {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "`{}`: {} held", self.provider.escape_debug(), self.held)?;
+        if let Some(spent) = self.spent {
+            write!(out, ", {spent} spent")?;
+        }
+        let Used { turns, unknown_cost, input, output } = self.used;
+        write!(out, ", turns {turns} ({unknown_cost} of unknown cost), tokens {input} in and {output} out")
+    }
 }
 
 /// What a run holds and was charged, by provider, in the order of their names. Metered use, of

@@ -189,9 +189,10 @@ fn check_record(
     if found.as_ref() != Some(&wanted) || recorded != charged {
         money::set_reservation(&tx, row.n, &run).map_err(&failed)?;
         let detail = if found.as_ref() == Some(&wanted) {
-            format!("by provider it is {recorded:?} and should be {charged:?}")
+            format!("by provider it says {}, and should say {}", all(&recorded), all(&charged))
         } else {
-            format!("it is {found:?} and should be {wanted:?}")
+            let found = found.map_or_else(|| "nothing".to_owned(), |found| found.to_string());
+            format!("it says {found}, and should say {wanted}")
         };
         report.add(FindingKind::Reservation, id.to_string(), detail, Repair::Done);
         changed = true;
@@ -200,6 +201,14 @@ fn check_record(
         tx.commit().map_err(&failed)?;
     }
     Ok(Some((run, log)))
+}
+
+/// Charges in one line.
+fn all(charges: &[charge::Charge]) -> String {
+    match charges {
+        [] => "nothing".to_owned(),
+        charges => charges.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+    }
 }
 
 fn row_differs(conn: &Connection, row: &read::Row, run: &Run) -> Result<Option<String>, StoreError> {

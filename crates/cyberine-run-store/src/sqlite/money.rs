@@ -1,5 +1,7 @@
 //! What is held and spent, by day, provider and caller.
 
+use std::fmt;
+
 use cyberine_types::{Billing, Usd, UtcDay};
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 
@@ -199,6 +201,16 @@ pub(crate) struct Reservation {
     pub(crate) spent: Option<Usd>,
 }
 
+impl fmt::Display for Reservation {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} held", self.held)?;
+        if let Some(spent) = self.spent {
+            write!(out, ", {spent} spent")?;
+        }
+        write!(out, ", by `{}`, on {}", self.caller.escape_debug(), UtcDay::from_number(self.day))
+    }
+}
+
 impl Reservation {
     /// What a run's events make of it.
     pub(crate) fn of(run: &Run) -> Self {
@@ -249,6 +261,17 @@ mod tests {
             assert_eq!((billing_name(billing), billing_of(name)), (name, billing));
         }
         assert_eq!(billing_of("barter"), Billing::Metered);
+    }
+
+    #[test]
+    fn what_a_row_says_is_told_in_words() {
+        let (held, caller) = (Usd::from_micros(500_000), "host@1\u{1b}".to_owned());
+        let row = Reservation { day: 0, caller, held, spent: Some(Usd::from_micros(20_000)) };
+        assert_eq!(row.to_string(), "$0.50 held, $0.02 spent, by `host@1\\u{1b}`, on 1970-01-01");
+        let used = Used { turns: 2, unknown_cost: 1, input: 3, output: 4 };
+        let charge = Charge { provider: "a".into(), billing: Billing::Metered, held, spent: None, used };
+        let want = "`a`: $0.50 held, turns 2 (1 of unknown cost), tokens 3 in and 4 out";
+        assert_eq!(charge.to_string(), want);
     }
 
     /// A database with `runs` runs of each of `days` days, from day 1 on.

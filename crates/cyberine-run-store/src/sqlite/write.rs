@@ -1,5 +1,7 @@
 //! The transactions that change something. One commit is one transition.
 
+use std::path::PathBuf;
+
 use cyberine_types::{Clock, RunId, Timestamp};
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
@@ -12,6 +14,7 @@ use crate::fold::{self, preview};
 use crate::money::Reserve;
 use crate::port::{CancelOutcome, DecideOutcome, NewRun, Wish};
 use crate::run::Run;
+use crate::schema::FORMAT;
 
 /// What is to be appended, by whom, and after what.
 pub(crate) struct Addition {
@@ -51,6 +54,19 @@ pub(crate) fn begin(conn: &mut Connection) -> Result<Transaction<'_>, StoreError
     conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(database("begin a transaction"))
 }
 
+/// Refuses where a newer program has brought the database to its format since it was opened here: it
+/// may count more than is written here. Runs that are under way come to their end.
+fn refuse_newer(tx: &Transaction<'_>) -> Result<(), StoreError> {
+    let found: i64 = tx
+        .query_row("PRAGMA user_version", [], |row| row.get(0))
+        .map_err(database("read the database's format"))?;
+    if found > FORMAT {
+        let path = tx.path().map(PathBuf::from).unwrap_or_default();
+        return Err(StoreError::NewerDatabase { path, found, known: FORMAT });
+    }
+    Ok(())
+}
+
 /// The first event of a run that somebody wants.
 pub(crate) fn first_event(at: Timestamp, new: &NewRun, reserve: &Reserve) -> Event {
     let body = RunEvent::Admitted {
@@ -74,6 +90,7 @@ pub(crate) fn admit(
     reserve: &Reserve,
 ) -> Result<(), StoreError> {
     let tx = begin(conn)?;
+    refuse_newer(&tx)?;
     if read::row(&tx, run.run_id)?.is_some() {
         return Err(StoreError::AlreadyAdmitted { run: run.run_id });
     }

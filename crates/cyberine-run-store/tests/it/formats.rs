@@ -2,7 +2,7 @@
 
 use cyberine_run_store::{
     Begun, Cap, DayTotals, Idempotency as _, IdempotencyKey, Ledger as _, Registry as _, RunEvent, RunState,
-    RunStore as _,
+    RunStore as _, StoreError,
 };
 use cyberine_types::{Billing, Clock as _, CostBasis, Usage, Usd};
 use serde_json::json;
@@ -66,6 +66,20 @@ fn a_database_of_format_2_tells_its_runs_apart_by_provider_and_caller() {
     });
     assert_eq!(place.format(), 3);
     assert_sound(&place, &[]);
+}
+
+#[test]
+fn a_newer_program_s_database_takes_no_new_run_from_a_store_that_was_open_before_and_lets_runs_end() {
+    let place = Place::new();
+    block_on(async {
+        let store = place.store();
+        let claim = store.admit(place.run("before"), dollar()).await.unwrap();
+        let conn = rusqlite::Connection::open(place.home().join("state.db")).unwrap();
+        conn.execute_batch("PRAGMA user_version = 99").unwrap();
+        let refused = store.admit(place.run("after"), dollar()).await.unwrap_err();
+        assert!(matches!(refused, StoreError::NewerDatabase { found: 99, known: 3, .. }), "{refused:?}");
+        store.append(&claim, vec![interrupted()]).await.unwrap();
+    });
 }
 
 fn asked(provider: &str) -> Vec<RunEvent> {
