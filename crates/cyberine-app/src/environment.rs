@@ -133,6 +133,11 @@ impl Environment {
     }
 }
 
+/// Where programs that are started here put their temporary files.
+pub(crate) fn temporary() -> PathBuf {
+    std::env::temp_dir()
+}
+
 impl std::fmt::Debug for Environment {
     /// Names only: values may be credentials.
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -8,10 +8,13 @@ use cyberine_run_store::ProcessCount;
 use cyberine_types::RunId;
 use futures_util::future::BoxFuture;
 
+use crate::environment;
+
 /// How long killing goes on before what is still there is reported as left.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// Kills by the mark a run leaves in the environment of its children.
+/// Kills by the mark a run leaves in the environment of its children, and removes the directories
+/// for temporary files that turns have not removed themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MarkReaper {
     /// What a dead runner left behind, wherever it has moved to.
@@ -24,7 +27,11 @@ impl Reaper for MarkReaper {
     fn reap(&self, run: RunId) -> BoxFuture<'_, ProcessCount> {
         let reaper = *self;
         Box::pin(async move {
-            let killing = tokio::task::spawn_blocking(move || reaper.kill(&run.to_string()));
+            let killing = tokio::task::spawn_blocking(move || {
+                let report = reaper.kill(&run.to_string());
+                crate::trial::sweep(&run.to_string());
+                report
+            });
             match killing.await {
                 Ok(report) => count(report),
                 Err(error) => {
@@ -99,10 +106,12 @@ fn is_runner(command: &[u8], run: RunId) -> bool {
 
 impl MarkReaper {
     fn kill(self, mark: &str) -> KillReport {
-        match self {
+        let report = match self {
             Self::Leftovers => cyberine_process::kill_marked(mark, DEADLINE),
             Self::OwnTree => cyberine_process::kill_below(mark, DEADLINE),
-        }
+        };
+        cyberine_provider::remove_scratch(&environment::temporary(), mark);
+        report
     }
 }
 

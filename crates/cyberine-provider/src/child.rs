@@ -18,6 +18,7 @@ use crate::stream::Emitter;
 use crate::wire::{End, Exit, Said, Session};
 pub(crate) use probe::{Questions, probe};
 pub(crate) use scratch::Scratch;
+pub use scratch::remove_scratch;
 
 /// How long a program that has said its last word may take to end.
 const AFTER_LAST_WORD: Duration = Duration::from_secs(5);

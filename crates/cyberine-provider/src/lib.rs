@@ -64,6 +64,7 @@ mod text;
 mod wire;
 
 pub use build::{BuildError, build, build_among, secrets_of};
+pub use child::remove_scratch;
 pub use config::{
     AcpConfig, AcpForm, AiderConfig, ClaudeCliConfig, CodexCliConfig, CommandConfig, ConfigError, HttpConfig,
     McpConfig, Profile, ProviderConfig,
