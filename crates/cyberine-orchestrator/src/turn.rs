@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cyberine_provider::{Provider, StopReason, Turn, TurnError, TurnEvent};
 use cyberine_run_store::TickKind;
-use cyberine_types::{Usage, is_blank};
+use cyberine_types::{Clock as _, SystemClock, Timestamp, Usage, is_blank};
 use futures_util::stream::StreamExt as _;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -50,7 +50,7 @@ impl Collected {
             }
             TurnEvent::Text(more) => self.text.push_str(&more),
             TurnEvent::Retract => self.text.clear(),
-            TurnEvent::ToolCall(_) | TurnEvent::Waiting { .. } => {}
+            TurnEvent::Working | TurnEvent::ToolCall(_) | TurnEvent::Waiting { .. } => {}
             TurnEvent::Usage(usage) => self.usage = usage,
             TurnEvent::Stop(StopReason::EndTurn) if is_blank(&self.text) => {
                 return Some(Err(TurnError::Empty));
@@ -113,15 +113,22 @@ fn news(event: &TurnEvent) -> Option<(TickKind, String)> {
         TurnEvent::Text(_) | TurnEvent::Retract => Some((TickKind::Text, String::new())),
         TurnEvent::ToolCall(call) => Some((TickKind::Tool, preview(&call.name, 80))),
         TurnEvent::Usage(_) => Some((TickKind::Usage, String::new())),
-        TurnEvent::Waiting { wait, reason } => Some((TickKind::Waiting, waits(*wait, reason))),
-        TurnEvent::Stop(_) => None,
+        TurnEvent::Waiting { wait, reason } => {
+            Some((TickKind::Waiting, waits(*wait, reason, SystemClock.now())))
+        }
+        TurnEvent::Working | TurnEvent::Stop(_) => None,
     }
 }
 
-/// What is said of a wait: `waits 12 s: the provider limits the rate of requests`.
-fn waits(wait: Duration, reason: &str) -> String {
-    let seconds = wait.as_millis().div_ceil(1000);
-    let long = if seconds == 0 { String::new() } else { format!(" {seconds} s") };
+/// What is said of a wait that begins `now`: `waits until 02:10:05Z (12 s): the provider limits the
+/// rate of requests`.
+fn waits(wait: Duration, reason: &str, now: Timestamp) -> String {
+    let seconds = i64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(i64::MAX);
+    let until = Timestamp::from_unix_ms(now.unix_ms().saturating_add(seconds.saturating_mul(1000)));
+    let long = match until.to_string().get(11..19) {
+        Some(clock) if seconds > 0 => format!(" until {clock}Z ({seconds} s)"),
+        _ => String::new(),
+    };
     preview(&format!("waits{long}: {reason}"), 200)
 }
 

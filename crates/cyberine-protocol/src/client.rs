@@ -6,7 +6,6 @@
 
 mod decode;
 mod effect;
-mod mend;
 mod quote;
 mod receive;
 

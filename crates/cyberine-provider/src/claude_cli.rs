@@ -1,7 +1,6 @@
 //! Claude Code, headless: `claude -p` over its control channel, one process a turn.
 
 mod control;
-mod lines;
 mod parser;
 mod result;
 mod tally;
@@ -11,7 +10,6 @@ use std::path::Path;
 
 use cyberine_types::Billing;
 
-pub(crate) use self::lines::LineSplitter;
 pub(crate) use self::parser::StreamJsonParser;
 use crate::anthropic::ANTHROPIC_KEY;
 use crate::child_provider::{Input, Program};

@@ -270,7 +270,7 @@ async fn take_until(
             Some(Ok(TurnEvent::Retract)) => taken.text.clear(),
             Some(Ok(TurnEvent::Usage(usage))) => taken.usage = Some(usage),
             Some(Ok(TurnEvent::ToolCall(call))) => taken.calls.push(call),
-            Some(Ok(TurnEvent::Waiting { .. })) => {}
+            Some(Ok(TurnEvent::Working | TurnEvent::Waiting { .. })) => {}
             Some(Ok(TurnEvent::Stop(stop))) => taken.end = Some(Ok(stop)),
             Some(Err(error)) => taken.end = Some(Err(error)),
         }

@@ -1,10 +1,12 @@
 //! What a turn costs, from what the provider says and what the configuration says.
 
+mod meter;
 mod table;
 
 use cyberine_types::{Billing, CostBasis, Usage, Usd};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use meter::Meter;
 pub use table::{BUILT_IN_PRICES, PriceEntry, PriceTable};
 
 /// Prices in United States dollars per million tokens.
@@ -118,16 +120,20 @@ pub(crate) struct Counted {
     pub(crate) scripted: bool,
     /// The provider says that a key pays, whatever the configuration says.
     pub(crate) keyed: bool,
+    /// These are the wire's own final figures, and not those of a turn that goes on.
+    pub(crate) whole: bool,
 }
 
 impl Tariff {
     /// The use of a turn with its cost: nothing where nothing is paid per token, else as the
-    /// provider reports it, else computed from the configured prices, else unknown.
+    /// provider reports it, else computed from the configured prices, else unknown. Figures that are
+    /// not whole have no known cost.
     pub(crate) fn apply(&self, counted: Counted) -> Usage {
         let (usd, basis) = match self.billing {
             _ if counted.scripted && self.trusts_script => (Some(Usd::ZERO), CostBasis::Scripted),
             Billing::Scripted => (Some(Usd::ZERO), CostBasis::Scripted),
             Billing::Free | Billing::Subscription if !counted.keyed => (Some(Usd::ZERO), CostBasis::Included),
+            _ if !counted.whole => (None, CostBasis::Unknown),
             _ => match (counted.reported, self.prices.and_then(|prices| prices.of(&counted.tokens))) {
                 (Some(usd), _) => (Some(usd), CostBasis::Reported),
                 (None, Some(usd)) => (Some(usd), CostBasis::Computed),
@@ -162,12 +168,14 @@ mod tests {
 
     #[test]
     fn a_reported_cost_goes_before_a_computed_one_and_nothing_is_guessed() {
-        let plain = Counted { tokens: tokens(), ..Counted::default() };
+        let plain = Counted { tokens: tokens(), whole: true, ..Counted::default() };
         let reported = Counted { reported: Some(Usd::from_micros(7)), ..plain };
         check(Billing::Metered, None, plain, (None, CostBasis::Unknown));
         check(Billing::Metered, Some(PRICES), reported, (Some(7), CostBasis::Reported));
         // 150 + 50 at 3, 1000 at 0.3, 44 at 15 micro-dollars a token.
         check(Billing::Metered, Some(PRICES), plain, (Some(600 + 300 + 660), CostBasis::Computed));
+        let partial = Counted { whole: false, ..reported };
+        check(Billing::Metered, Some(PRICES), partial, (None, CostBasis::Unknown));
     }
 
     #[test]
@@ -185,6 +193,7 @@ mod tests {
             tokens: tokens(),
             reported: Some(Usd::from_micros(7)),
             scripted: true,
+            whole: true,
             ..Counted::default()
         };
         check(Billing::Metered, Some(PRICES), scripted, (Some(7), CostBasis::Reported));
@@ -196,8 +205,13 @@ mod tests {
 
     #[test]
     fn a_key_behind_a_supposed_subscription_is_charged() {
-        let keyed =
-            Counted { tokens: tokens(), reported: Some(Usd::from_micros(7)), keyed: true, scripted: false };
+        let keyed = Counted {
+            tokens: tokens(),
+            reported: Some(Usd::from_micros(7)),
+            keyed: true,
+            whole: true,
+            ..Counted::default()
+        };
         check(Billing::Subscription, None, keyed, (Some(7), CostBasis::Reported));
     }
 

@@ -6,7 +6,7 @@ use crate::error::TurnError;
 const EQUAL: usize = 20;
 /// How many steps of any kind in a row are too many.
 const ANY: usize = 200;
-/// How many times an answer may begin anew.
+/// How many times an answer may begin anew without a call of a tool.
 const ANEW: usize = 20;
 /// How much of a step's name is told, in characters.
 const SHOWN: usize = 120;
@@ -54,6 +54,12 @@ impl LoopDetector {
         (self.equal, self.any) = (0, 0);
     }
 
+    /// It has called a tool: what it says next is another matter.
+    pub(crate) fn called(&mut self) {
+        self.got_on();
+        self.anew = 0;
+    }
+
     /// It has taken back what it had said.
     ///
     /// # Errors
@@ -63,7 +69,8 @@ impl LoopDetector {
         if self.anew < ANEW {
             return Ok(());
         }
-        let detail = format!("it began its answer anew {} times, and was stopped", self.anew);
+        let detail =
+            format!("it began its answer anew {} times without a call of a tool, and was stopped", self.anew);
         Err(TurnError::Protocol { detail })
     }
 }
@@ -132,6 +139,11 @@ mod tests {
             detector.got_on();
             assert_eq!(detector.begun_anew(), Ok(()));
         }
-        assert_eq!(message(detector.begun_anew()), "it began its answer anew 20 times, and was stopped");
+        let said = "it began its answer anew 20 times without a call of a tool, and was stopped";
+        assert_eq!(message(detector.begun_anew()), said);
+        detector.called();
+        for _ in 1..ANEW {
+            assert_eq!(detector.begun_anew(), Ok(()));
+        }
     }
 }

@@ -170,6 +170,9 @@ impl Default for Limits {
 /// What happens during a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnEvent {
+    /// The model has begun to work, if only to think: from here on the turn is paid for. Told once,
+    /// before anything of an answer.
+    Working,
     /// More of the answer. Whole characters, terminal escapes removed.
     Text(String),
     /// Everything said so far is void: the provider starts its answer anew.

@@ -2,7 +2,8 @@
 //! by byte, each checked against what its own head expects. One file per wire lies below.
 //!
 //! A sample is `### case NAME | exit=N | expect=...`, its lines, `### end`. `2> ` begins a line of
-//! standard error, `>> ` one that the adapter says, `HTTP n` an answer that is no success.
+//! standard error, `>> ` one that the adapter says, `HTTP n` an answer that is no success, and `(no end
+//! of line)` says that the line before it was cut off.
 
 mod acp;
 mod aider;
@@ -17,6 +18,7 @@ mod messages;
 mod ollama;
 mod opencode;
 mod responses;
+mod work;
 
 use cyberine_types::{Billing, Timestamp, Usage};
 
@@ -85,7 +87,11 @@ fn cases(file: &str) -> Vec<Case> {
             } else if let Some(status) = line.strip_prefix("HTTP ").filter(|_| lines.is_empty()) {
                 http = Some(status_line(status.trim_end()));
             } else if let Some(Line::Read(text)) = lines.last_mut() {
-                text.push_str(line);
+                if line.trim_end() == "(no end of line)" {
+                    text.pop();
+                } else {
+                    text.push_str(line);
+                }
             } else {
                 lines.push(Line::Read(line.to_owned()));
             }
@@ -193,6 +199,7 @@ fn fold(events: Vec<TurnEvent>, outcome: Result<StopReason, TurnError>) -> Read 
             }
             TurnEvent::ToolCall(call) => read.calls.push(call),
             TurnEvent::Usage(usage) => read.usage = Some(usage),
+            TurnEvent::Working => {}
             over @ (TurnEvent::Stop(_) | TurnEvent::Waiting { .. }) => panic!("no wire says that: {over:?}"),
         }
     }

@@ -4,9 +4,9 @@
 //! wire: safe text without the provider's own secrets, a bound on the answer, its cost, and that
 //! success needs an answer.
 
-use cyberine_types::{Billing, is_blank};
+use cyberine_types::is_blank;
 
-use crate::cost::{Counted, Tariff};
+use crate::cost::{Counted, Meter, Tariff};
 use crate::error::TurnError;
 use crate::loop_detector::LoopDetector;
 use crate::port::{StopReason, ToolCall, TurnEvent};
@@ -18,10 +18,15 @@ use crate::text::EscapeStripper;
 pub(crate) enum WireEvent {
     /// More of the answer, as it came.
     Text(String),
-    /// The answer begins anew.
+    /// The answer begins anew: what was said broke off, or was not it.
     Retract,
+    /// What was said was a remark on the way, and the answer is still to come. Agents remark as often as
+    /// they like: it is no circle.
+    Remarked,
     /// A whole tool call.
     ToolCall(ToolCall),
+    /// The model works on what is no part of the answer, or not yet: a thought, a piece of a call.
+    Work,
     /// The use so far, in total.
     Usage(Counted),
     /// A step that brought nothing, such as a retry or a round that ended empty: the same name for
@@ -166,10 +171,11 @@ impl Answer {
 pub(crate) struct Session {
     wire: Box<dyn Wire>,
     answer: Answer,
-    tariff: Tariff,
+    meter: Meter,
     circles: LoopDetector,
     calls: usize,
-    counted: bool,
+    /// It has been told that the model works.
+    worked: bool,
     /// What is to be said to the program.
     said: Vec<Said>,
 }
@@ -187,10 +193,10 @@ impl Session {
         Self {
             wire,
             answer: Answer::new(limit, edges, redactor),
-            tariff,
+            meter: Meter::new(tariff),
             circles: LoopDetector::default(),
             calls: 0,
-            counted: false,
+            worked: false,
             said: Vec::new(),
         }
     }
@@ -252,10 +258,7 @@ impl Session {
         let outcome = self.wire.finish(end, &mut read);
         self.take(read, out)?;
         append(self.answer.finish()?, out);
-        if !self.counted && self.tariff.billing != Billing::Metered {
-            // Nothing was counted, and still the cost is known.
-            out.push(TurnEvent::Usage(self.tariff.apply(Counted::default())));
-        }
+        out.extend(self.meter.uncounted().map(TurnEvent::Usage));
         match outcome? {
             StopReason::EndTurn if self.answer.blank => Err(TurnError::Empty),
             StopReason::ToolUse if self.calls == 0 => {
@@ -265,6 +268,11 @@ impl Session {
         }
     }
 
+    fn retract(&mut self, out: &mut Vec<TurnEvent>) {
+        self.answer.retract();
+        out.push(TurnEvent::Retract);
+    }
+
     fn take(&mut self, read: Vec<WireEvent>, out: &mut Vec<TurnEvent>) -> Result<(), TurnError> {
         for event in read {
             match event {
@@ -272,27 +280,39 @@ impl Session {
                     if !is_blank(&raw) {
                         self.circles.got_on();
                     }
+                    if !raw.is_empty() {
+                        self.work(out);
+                    }
                     append(self.answer.push(&raw)?, out);
                 }
+                WireEvent::Work => self.work(out),
                 WireEvent::Retract => {
-                    self.answer.retract();
-                    out.push(TurnEvent::Retract);
+                    self.retract(out);
                     self.circles.begun_anew()?;
                 }
+                WireEvent::Remarked => self.retract(out),
                 WireEvent::ToolCall(call) => {
                     self.calls += 1;
-                    self.circles.got_on();
+                    self.work(out);
+                    self.circles.called();
                     out.push(TurnEvent::ToolCall(self.answer.redactor.call(call)));
                 }
                 WireEvent::Usage(counted) => {
-                    self.counted = true;
-                    out.push(TurnEvent::Usage(self.tariff.apply(counted)));
+                    out.push(TurnEvent::Usage(self.meter.count(counted)));
                 }
                 WireEvent::Step(fingerprint) => self.circles.step(&fingerprint)?,
                 WireEvent::Say(said) => self.said.push(said),
             }
         }
         Ok(())
+    }
+
+    /// Tells of the first that the model does, whether or not it can be shown.
+    fn work(&mut self, out: &mut Vec<TurnEvent>) {
+        if !std::mem::replace(&mut self.worked, true) {
+            out.push(TurnEvent::Working);
+            out.extend(self.meter.work().map(TurnEvent::Usage));
+        }
     }
 }
 
@@ -346,6 +366,8 @@ mod tests {
                 b't' => WireEvent::Text("text".into()),
                 b' ' => WireEvent::Text(" ".into()),
                 b'r' => WireEvent::Retract,
+                b'm' => WireEvent::Remarked,
+                b'c' => WireEvent::ToolCall(ToolCall::new("1", "look", serde_json::Value::Null)),
                 _ => WireEvent::Step("retry".into()),
             }));
             Ok(())
@@ -363,7 +385,8 @@ mod tests {
     #[test]
     fn a_provider_that_goes_round_in_circles_is_stopped_and_one_that_gets_on_is_not() {
         let read = |letters: &str| {
-            let tariff = Tariff { billing: Billing::Free, prices: None, trusts_script: false };
+            let tariff =
+                Tariff { billing: cyberine_types::Billing::Free, prices: None, trusts_script: false };
             let mut session =
                 Session::new(Box::new(Letters), 1 << 20, Edges::Kept, tariff, Redactor::default());
             session.push(letters.as_bytes(), &mut Vec::new())
@@ -376,6 +399,8 @@ mod tests {
         );
         assert_eq!(read(&"tr".repeat(19)), Ok(()));
         assert!(matches!(read(&"tr".repeat(20)), Err(TurnError::Protocol { .. })));
+        assert_eq!(read(&"trc".repeat(200)), Ok(()), "it calls tools in between");
+        assert_eq!(read(&"tm".repeat(200)), Ok(()), "remarks on the way");
     }
 
     #[test]

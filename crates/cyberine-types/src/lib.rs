@@ -17,6 +17,7 @@
 mod caller;
 mod clock;
 mod id;
+mod mend;
 mod money;
 mod secret;
 mod usage;
@@ -25,6 +26,7 @@ mod visible;
 pub use caller::{Caller, ClientInfo, Principal};
 pub use clock::{Clock, ManualClock, SystemClock, Timestamp, UtcDay};
 pub use id::{InstanceId, MessageId, ParseInstanceIdError, ParseMessageIdError, ParseRunIdError, RunId};
+pub use mend::mended;
 pub use money::Usd;
 pub use secret::Secret;
 pub use usage::{Billing, CostBasis, Usage};

@@ -1,8 +1,9 @@
+use cyberine_types::mended;
+
 use super::decode::{self, Discovered};
 use super::effect::{
     CallKey, ClientEffect, ClientFault, ClientIgnored, RemoteError, RequestError, ServerFacts,
 };
-use super::mend::mended;
 use super::quote::quote;
 use super::{Asked, ClientSession, Flight, Stage};
 use crate::encode;

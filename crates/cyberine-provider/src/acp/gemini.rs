@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use super::said::Answer;
 use super::words;
-use crate::claude_cli::LineSplitter;
 use crate::cost::Counted;
 use crate::error::TurnError;
+use crate::lenient::Figures;
+use crate::lines::MessageLines;
 use crate::port::{StopReason, ToolCall};
 use crate::quote::Quoter;
 use crate::wire::{End, Exit, Wire, WireEvent};
@@ -22,10 +23,9 @@ const INPUT_CUT: &str = "stdin input truncated";
 
 /// Reads one session.
 pub(crate) struct GeminiParser {
-    lines: LineSplitter,
+    lines: MessageLines,
     quoter: Quoter,
     answer: Answer,
-    seen: usize,
     /// The last failure it told of, in its words.
     told: String,
     /// The `result` line's own account of a failure; `None` where it was a success.
@@ -37,23 +37,23 @@ impl GeminiParser {
     /// A parser for an answer of at most `answer_bytes`.
     pub(crate) fn new(answer_bytes: usize, quoter: Quoter) -> Self {
         Self {
-            lines: LineSplitter::new(crate::http::event_limit(answer_bytes)),
+            lines: MessageLines::new(answer_bytes, quoter.clone()),
             quoter,
             answer: Answer::new(answer_bytes),
-            seen: 0,
             told: String::new(),
             result: None,
             stderr: String::new(),
         }
     }
 
-    fn take(&mut self, lines: Vec<Vec<u8>>, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
-        for line in lines {
-            self.seen += 1;
-            match serde_json::from_str::<Value>(&String::from_utf8_lossy(&line)) {
-                Ok(value) if self.result.is_none() => self.line(&value, out)?,
-                Ok(_) => {}
-                Err(_) => tracing::debug!(bytes = line.len(), "a line of gemini is not JSON"),
+    fn take(
+        &mut self,
+        messages: Vec<Result<Value, TurnError>>,
+        out: &mut Vec<WireEvent>,
+    ) -> Result<(), TurnError> {
+        for message in messages {
+            if self.result.is_none() {
+                self.line(&message?, out)?;
             }
         }
         Ok(())
@@ -70,7 +70,10 @@ impl GeminiParser {
             }
             Some("error") if line["severity"] == "error" => self.told = text("message"),
             Some("result") => {
-                out.push(WireEvent::Usage(Counted { tokens: tokens(&line["stats"]), ..Counted::default() }));
+                let mut figures = Figures::default();
+                let tokens = tokens(&line["stats"], &mut figures);
+                let whole = figures.sound;
+                out.push(WireEvent::Usage(Counted { tokens, whole, ..Counted::default() }));
                 let why = line["error"]["message"].as_str().map(str::to_owned);
                 let failed = line["status"] != "success";
                 self.result = Some(failed.then(|| why.unwrap_or_else(|| self.told.clone())));
@@ -85,11 +88,11 @@ impl GeminiParser {
 
     /// Why there is no `result`.
     fn missing(&self, exit: Option<Exit>) -> TurnError {
-        let cut = || TurnError::Cut { detail: format!("{} lines and no `result`", self.seen) };
+        let cut = || TurnError::Cut { detail: format!("{} lines and no `result`", self.lines.seen()) };
         let Some(exit) = exit else { return cut() };
         let detail = exit.stderr.clone();
         match code(&exit) {
-            Some(0) if self.seen == 0 => TurnError::Empty,
+            Some(0) if self.lines.seen() == 0 => TurnError::Empty,
             Some(0) => cut(),
             Some(NO_LOGIN) => TurnError::Auth { detail },
             Some(NO_INPUT) => TurnError::Rejected { detail },
@@ -101,9 +104,9 @@ impl GeminiParser {
 
 impl Wire for GeminiParser {
     fn push(&mut self, bytes: &[u8], out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
-        let mut lines = Vec::new();
-        self.lines.push(bytes, &mut lines);
-        self.take(lines, out)
+        let mut messages = Vec::new();
+        self.lines.push(bytes, &mut messages);
+        self.take(messages, out)
     }
 
     fn is_over(&self) -> bool {
@@ -111,9 +114,9 @@ impl Wire for GeminiParser {
     }
 
     fn finish(&mut self, end: End, out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError> {
-        let mut lines = Vec::new();
-        self.lines.finish(&mut lines);
-        self.take(lines, out)?;
+        let mut messages = Vec::new();
+        self.lines.finish(&mut messages);
+        self.take(messages, out)?;
         let exit = match end {
             End::Exit(exit) => Some(exit),
             End::Closed => None,
@@ -151,8 +154,8 @@ fn http_status(exit: &Exit) -> Option<u16> {
 }
 
 /// `output_tokens` leaves out what the model thought; the total does not.
-fn tokens(stats: &Value) -> Usage {
-    let count = |key: &str| stats[key].as_u64().unwrap_or(0);
+fn tokens(stats: &Value, figures: &mut Figures) -> Usage {
+    let mut count = |key: &str| figures.count(stats, key);
     let (input, output) = (count("input_tokens"), count("output_tokens"));
     let output = count("total_tokens").saturating_sub(input).max(output);
     let reasoning = output - count("output_tokens").min(output);

@@ -8,22 +8,23 @@ use serde_json::Value;
 
 use super::said::{Answer, Fruitless};
 use super::words;
-use crate::claude_cli::LineSplitter;
 use crate::cost::Counted;
 use crate::error::TurnError;
 use crate::fault::{self, Fault};
+use crate::lenient::Figures;
+use crate::lines::MessageLines;
 use crate::port::{StopReason, ToolCall};
 use crate::quote::Quoter;
 use crate::wire::{End, Exit, Wire, WireEvent};
 
 /// Reads one session.
 pub(crate) struct OpencodeParser {
-    lines: LineSplitter,
+    lines: MessageLines,
     quoter: Quoter,
     answer: Answer,
-    seen: usize,
     tokens: Usage,
-    cost: f64,
+    cost: Usd,
+    figures: Figures,
     /// A step has begun.
     begun: bool,
     fruitless: Fruitless,
@@ -36,12 +37,12 @@ impl OpencodeParser {
     /// A parser for an answer of at most `answer_bytes`.
     pub(crate) fn new(answer_bytes: usize, quoter: Quoter) -> Self {
         Self {
-            lines: LineSplitter::new(crate::http::event_limit(answer_bytes)),
+            lines: MessageLines::new(answer_bytes, quoter.clone()),
             quoter,
             answer: Answer::new(answer_bytes),
-            seen: 0,
             tokens: Usage::default(),
-            cost: 0.0,
+            cost: Usd::ZERO,
+            figures: Figures::default(),
             begun: false,
             fruitless: Fruitless::default(),
             reason: None,
@@ -49,13 +50,13 @@ impl OpencodeParser {
         }
     }
 
-    fn take(&mut self, lines: Vec<Vec<u8>>, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
-        for line in lines {
-            self.seen += 1;
-            match serde_json::from_str::<Value>(&String::from_utf8_lossy(&line)) {
-                Ok(value) => self.line(&value, out)?,
-                Err(_) => tracing::debug!(bytes = line.len(), "a line of opencode is not JSON"),
-            }
+    fn take(
+        &mut self,
+        messages: Vec<Result<Value, TurnError>>,
+        out: &mut Vec<WireEvent>,
+    ) -> Result<(), TurnError> {
+        for message in messages {
+            self.line(&message?, out)?;
         }
         Ok(())
     }
@@ -65,6 +66,7 @@ impl OpencodeParser {
         let text = |key: &str| part[key].as_str().unwrap_or_default();
         match line["type"].as_str() {
             Some("step_start") => self.step(out)?,
+            Some("reasoning") => out.push(WireEvent::Work),
             Some("text") => self.answer.push(text("text"), out)?,
             Some("tool_use") => {
                 self.answer.turn_away();
@@ -83,6 +85,8 @@ impl OpencodeParser {
         if std::mem::replace(&mut self.begun, true)
             && !self.reason.take().is_some_and(|reason| is_end(&reason))
         {
+            // Nobody counted it.
+            self.figures.sound = false;
             self.fruitless.count()?;
             self.answer.retract(out);
         }
@@ -91,11 +95,13 @@ impl OpencodeParser {
 
     fn finish_step(&mut self, part: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
         let reason = part["reason"].as_str().unwrap_or("unknown").to_owned();
-        self.tokens = self.tokens.plus(&tokens(&part["tokens"]));
-        self.cost += part["cost"].as_f64().filter(|usd| usd.is_finite() && *usd > 0.0).unwrap_or(0.0);
+        self.tokens = self.tokens.plus(&tokens(&part["tokens"], &mut self.figures));
+        self.cost += self.figures.dollars(&part["cost"]).unwrap_or_default();
         // Nothing is what it says of a model whose price it does not know.
-        let reported = (self.cost > 0.0).then(|| Usd::from_dollars(self.cost));
-        out.push(WireEvent::Usage(Counted { tokens: self.tokens, reported, ..Counted::default() }));
+        let reported = Some(self.cost).filter(|cost| *cost > Usd::ZERO);
+        // After a call another step follows.
+        let whole = self.figures.sound && matches!(reason.as_str(), "stop" | "length" | "content-filter");
+        out.push(WireEvent::Usage(Counted { tokens: self.tokens, reported, whole, ..Counted::default() }));
         if is_end(&reason) {
             self.fruitless.got_on();
         } else if self.fruitless.is_last() {
@@ -111,7 +117,7 @@ impl OpencodeParser {
         let detail = self.quoter.head(&message);
         match error["name"].as_str().unwrap_or_default() {
             "ProviderAuthError" => return TurnError::Auth { detail },
-            "MessageAbortedError" => return TurnError::Cancelled,
+            "MessageAbortedError" => return TurnError::Cut { detail },
             "MessageOutputLengthError" | "ContextOverflowError" => return TurnError::Truncated { detail },
             _ => {}
         }
@@ -122,7 +128,7 @@ impl OpencodeParser {
 
     /// Why the program ended without a step that says so.
     fn missing(&self, exit: Exit) -> TurnError {
-        match self.seen {
+        match self.lines.seen() {
             _ if !exit.success => TurnError::Crashed { status: exit.status, stderr: exit.stderr },
             0 => TurnError::Empty,
             seen => TurnError::Cut { detail: format!("{seen} lines, and the last step did not end") },
@@ -132,9 +138,9 @@ impl OpencodeParser {
 
 impl Wire for OpencodeParser {
     fn push(&mut self, bytes: &[u8], out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
-        let mut lines = Vec::new();
-        self.lines.push(bytes, &mut lines);
-        self.take(lines, out)
+        let mut messages = Vec::new();
+        self.lines.push(bytes, &mut messages);
+        self.take(messages, out)
     }
 
     fn is_over(&self) -> bool {
@@ -143,9 +149,9 @@ impl Wire for OpencodeParser {
     }
 
     fn finish(&mut self, end: End, out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError> {
-        let mut lines = Vec::new();
-        self.lines.finish(&mut lines);
-        self.take(lines, out)?;
+        let mut messages = Vec::new();
+        self.lines.finish(&mut messages);
+        self.take(messages, out)?;
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }
@@ -174,15 +180,15 @@ fn wait(data: &Value) -> Option<Duration> {
 }
 
 /// One step's tokens: its input leaves out the cache, its output what the model thought.
-fn tokens(tokens: &Value) -> Usage {
-    let count = |value: &Value| value.as_u64().unwrap_or(0);
-    let (read, written) = (count(&tokens["cache"]["read"]), count(&tokens["cache"]["write"]));
-    let reasoning = count(&tokens["reasoning"]);
+fn tokens(tokens: &Value, figures: &mut Figures) -> Usage {
+    let mut count = |of: &Value, key: &str| figures.count(of, key);
+    let (read, written) = (count(&tokens["cache"], "read"), count(&tokens["cache"], "write"));
+    let reasoning = count(tokens, "reasoning");
     Usage {
-        input: count(&tokens["input"]).saturating_add(read).saturating_add(written),
+        input: count(tokens, "input").saturating_add(read).saturating_add(written),
         cached_read: read,
         cache_write: written,
-        output: count(&tokens["output"]).saturating_add(reasoning),
+        output: count(tokens, "output").saturating_add(reasoning),
         reasoning,
         ..Usage::default()
     }

@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 use super::message::{self, PROTOCOL};
 use super::said::{Answer, Fruitless};
 use super::{permission, words};
-use crate::claude_cli::LineSplitter;
 use crate::cost::Counted;
 use crate::error::TurnError;
+use crate::lenient::Figures;
+use crate::lines::MessageLines;
 use crate::port::{StopReason, ToolCall};
 use crate::quote::Quoter;
 use crate::wire::{End, Said, Wire, WireEvent};
@@ -41,7 +42,7 @@ enum Awaited {
 /// Holds one turn of dialogue with an agent. Whatever the agent asks is answered: permissions are
 /// denied, everything else is not offered.
 pub(crate) struct AcpParser {
-    lines: LineSplitter,
+    lines: MessageLines,
     quoter: Quoter,
     opening: Opening,
     awaited: Awaited,
@@ -58,6 +59,7 @@ pub(crate) struct AcpParser {
     calls: HashMap<String, Option<String>>,
     /// What the session has cost so far, by the agent's own account.
     cost: Option<Usd>,
+    figures: Figures,
     stderr: String,
     outcome: Option<Result<StopReason, TurnError>>,
 }
@@ -66,7 +68,7 @@ impl AcpParser {
     /// A parser for an answer of at most `answer_bytes`.
     pub(crate) fn new(opening: Opening, answer_bytes: usize, quoter: Quoter) -> Self {
         Self {
-            lines: LineSplitter::new(crate::http::event_limit(answer_bytes)),
+            lines: MessageLines::new(answer_bytes, quoter.clone()),
             quoter,
             opening,
             awaited: Awaited::Initialize,
@@ -78,17 +80,20 @@ impl AcpParser {
             answer: Answer::new(answer_bytes),
             calls: HashMap::new(),
             cost: None,
+            figures: Figures::default(),
             stderr: String::new(),
             outcome: None,
         }
     }
 
-    fn take(&mut self, lines: Vec<Vec<u8>>, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
-        for line in lines {
-            match serde_json::from_str::<Value>(&String::from_utf8_lossy(&line)) {
-                Ok(message) if self.outcome.is_none() => self.message(&message, out)?,
-                Ok(_) => {}
-                Err(_) => tracing::debug!(bytes = line.len(), "a line of an agent is not JSON"),
+    fn take(
+        &mut self,
+        messages: Vec<Result<Value, TurnError>>,
+        out: &mut Vec<WireEvent>,
+    ) -> Result<(), TurnError> {
+        for message in messages {
+            if self.outcome.is_none() {
+                self.message(&message?, out)?;
             }
         }
         Ok(())
@@ -97,6 +102,7 @@ impl AcpParser {
     fn message(&mut self, message: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
         let id = &message["id"];
         match (message["method"].as_str(), id.is_null()) {
+            (Some("session/update"), true) if self.is_another(&message["params"]["sessionId"]) => Ok(()),
             (Some("session/update"), true) => self.update(&message["params"]["update"], out),
             (Some(method), false) => {
                 self.request(id, method, &message["params"], out);
@@ -117,7 +123,17 @@ impl AcpParser {
         }
     }
 
+    /// Whether `session` is not the one of this turn, such as one the agent opened for itself.
+    fn is_another(&self, session: &Value) -> bool {
+        session.as_str().is_some_and(|session| session != self.session)
+    }
+
     fn request(&mut self, id: &Value, method: &str, params: &Value, out: &mut Vec<WireEvent>) {
+        if method == "initialize" {
+            let detail = "it says back what it is told: it is no agent of the protocol; check `command`";
+            self.outcome = Some(Err(protocol(detail)));
+            return;
+        }
         let reply = if method == "session/request_permission" {
             self.call(&params["toolCall"], out);
             message::reply(id, &permission::reply(params, self.stopping))
@@ -190,13 +206,16 @@ impl AcpParser {
                 let text = update["content"]["text"].as_str().unwrap_or_default();
                 self.answer.push(text, out)?;
             }
+            Some("agent_thought_chunk") if self.awaited == Awaited::Answer => out.push(WireEvent::Work),
             Some("tool_call") => self.call(update, out),
             Some("tool_call_update")
                 if self.calls.contains_key(update["toolCallId"].as_str().unwrap_or_default()) =>
             {
                 self.call(update, out);
             }
-            Some("usage_update") => self.cost = cost(&update["cost"]).or(self.cost),
+            Some("usage_update") => {
+                self.cost = cost(&update["cost"], &mut self.figures).or(self.cost);
+            }
             _ => {}
         }
         Ok(())
@@ -230,6 +249,7 @@ impl AcpParser {
         };
         if begins {
             self.answer.turn_away();
+            out.push(WireEvent::Work);
         }
         let input = &call["rawInput"];
         if begins && input.is_object() && call["status"] == "pending" {
@@ -242,9 +262,10 @@ impl AcpParser {
     }
 
     fn count(&mut self, result: &Value, out: &mut Vec<WireEvent>) {
-        let whole = !self.is_opencode || self.calls.is_empty() || self.cost.is_some();
-        if let Some(tokens) = tokens(result).filter(|_| whole) {
-            out.push(WireEvent::Usage(Counted { tokens, reported: self.cost, ..Counted::default() }));
+        let all = !self.is_opencode || self.calls.is_empty() || self.cost.is_some();
+        if let Some(tokens) = tokens(result, &mut self.figures).filter(|_| all) {
+            let (reported, whole) = (self.cost, self.figures.sound);
+            out.push(WireEvent::Usage(Counted { tokens, reported, whole, ..Counted::default() }));
         }
     }
 
@@ -260,7 +281,10 @@ impl AcpParser {
             "end_turn" => Ok(StopReason::EndTurn),
             "max_tokens" | "max_turn_requests" => Err(TurnError::Truncated { detail }),
             "refusal" => Err(TurnError::Refused { detail }),
-            "cancelled" => Err(TurnError::Cancelled),
+            "cancelled" if self.stopping => Err(TurnError::Cancelled),
+            "cancelled" => Err(TurnError::Cut {
+                detail: "the agent says that it was cancelled, and nobody asked it to stop".to_owned(),
+            }),
             _ => Err(TurnError::Protocol { detail }),
         }
     }
@@ -311,9 +335,9 @@ impl Wire for AcpParser {
     }
 
     fn push(&mut self, bytes: &[u8], out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
-        let mut lines = Vec::new();
-        self.lines.push(bytes, &mut lines);
-        self.take(lines, out)
+        let mut messages = Vec::new();
+        self.lines.push(bytes, &mut messages);
+        self.take(messages, out)
     }
 
     fn is_over(&self) -> bool {
@@ -325,9 +349,9 @@ impl Wire for AcpParser {
     }
 
     fn finish(&mut self, end: End, out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError> {
-        let mut lines = Vec::new();
-        self.lines.finish(&mut lines);
-        self.take(lines, out)?;
+        let mut messages = Vec::new();
+        self.lines.finish(&mut messages);
+        self.take(messages, out)?;
         match self.outcome.take() {
             Some(outcome) => outcome,
             None => Err(self.missing(end)),
@@ -364,8 +388,8 @@ fn protocol(detail: &str) -> TurnError {
 
 /// The tokens of a turn: as the protocol has them, or as Gemini CLI has them, which leaves out what the
 /// model thought.
-fn tokens(result: &Value) -> Option<Usage> {
-    let count = |of: &Value, key: &str| of[key].as_u64().unwrap_or(0);
+fn tokens(result: &Value, figures: &mut Figures) -> Option<Usage> {
+    let mut count = |of: &Value, key: &str| figures.count(of, key);
     let usage = &result["usage"];
     if usage.is_object() {
         let (input, output) = (count(usage, "inputTokens"), count(usage, "outputTokens"));
@@ -391,7 +415,7 @@ fn tokens(result: &Value) -> Option<Usage> {
 }
 
 /// A cost in dollars; nothing is what an agent says that knows no price.
-fn cost(cost: &Value) -> Option<Usd> {
-    let amount = cost["amount"].as_f64().filter(|usd| usd.is_finite() && *usd > 0.0)?;
-    (cost["currency"] == "USD").then(|| Usd::from_dollars(amount))
+fn cost(cost: &Value, figures: &mut Figures) -> Option<Usd> {
+    let amount = figures.dollars(&cost["amount"])?;
+    (cost["currency"] == "USD" && amount > Usd::ZERO).then_some(amount)
 }

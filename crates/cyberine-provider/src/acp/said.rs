@@ -67,8 +67,9 @@ impl Answer {
         if text.is_empty() {
             return Ok(());
         }
-        if std::mem::take(&mut self.anew) {
-            self.retract(out);
+        if std::mem::take(&mut self.anew) && !self.text.is_empty() {
+            self.text.clear();
+            out.push(WireEvent::Remarked);
         }
         if self.text.len() + text.len() > self.limit {
             return Err(TurnError::TooLong { limit: self.limit });
@@ -120,7 +121,7 @@ mod tests {
         let mut answer = Answer::new(99);
         assert_eq!(said(&mut answer, &["Looking.", " Still."]), [text("Looking."), text(" Still.")]);
         answer.turn_away();
-        assert_eq!(said(&mut answer, &["", "Done."]), [WireEvent::Retract, text("Done.")]);
+        assert_eq!(said(&mut answer, &["", "Done."]), [WireEvent::Remarked, text("Done.")]);
         assert_eq!(said(&mut answer, &["!"]), [text("!")]);
     }
 

@@ -26,6 +26,8 @@ const AUTH: &[&str] = &[
 const RATE: &[&str] =
     &["rate limit", "too many requests", "resource has been exhausted", "exceeded your current quota"];
 const OVERLOAD: &[&str] = &["overloaded", "unavailable", "internal server error"];
+/// The service behind the agent is not there.
+const UNREACHABLE: &[&str] = &["cannot connect to api"];
 const REFUSED: &[&str] = &["blocked due to", "was blocked"];
 const EMPTY: &[&str] = &["empty response"];
 const CUT: &[&str] =
@@ -71,6 +73,9 @@ fn by_words(words: &str, detail: String, retry_after: Option<Duration>) -> TurnE
     match () {
         () if said(words, AUTH) => TurnError::Auth { detail },
         () if said(words, RATE) => TurnError::RateLimited { detail, retry_after },
+        () if said(words, UNREACHABLE) => {
+            TurnError::Unreachable { target: "the service behind the agent".to_owned(), detail }
+        }
         () if said(words, EMPTY) => TurnError::Empty,
         () if said(words, REFUSED) => TurnError::Refused { detail },
         () if said(words, CUT) => TurnError::Cut { detail },
@@ -123,6 +128,7 @@ mod tests {
             (None, "The model response was blocked due to safety settings.", "refused"),
             (None, "[API Error: scripted failure\nSuggested retry after 1s.]\nPlease wait", "rate-limit"),
             (None, "The model is overloaded", "overloaded"),
+            (None, "Cannot connect to API: Unable to connect.", "unreachable"),
             (None, "something else", "rejected"),
             (None, "", "rejected"),
         ] {

@@ -208,9 +208,11 @@ fn used(line: &str) -> Option<Counted> {
             _ => return None,
         }
     }
-    let reported = cost.split_once(" message").and_then(|(dollars, _)| dollars.parse::<f64>().ok());
-    let reported = reported.filter(|usd| usd.is_finite() && *usd > 0.0).map(Usd::from_dollars);
-    received.then_some(Counted { tokens: usage, reported, ..Counted::default() })
+    let told = cost.split_once(" message").and_then(|(dollars, _)| dollars.parse::<f64>().ok());
+    let sensible = told.filter(|usd| usd.is_finite() && *usd >= 0.0);
+    let whole = cost.is_empty() || sensible.is_some();
+    let reported = sensible.map(Usd::from_dollars).filter(|usd| *usd > Usd::ZERO);
+    received.then_some(Counted { tokens: usage, reported, whole, ..Counted::default() })
 }
 
 /// `650`, `1.5k` or `2M`.

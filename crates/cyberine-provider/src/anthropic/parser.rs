@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::cost::Counted;
 use crate::error::TurnError;
+use crate::json;
 use crate::lenient::lenient;
 use crate::port::{StopReason, ToolCall};
 use crate::quote::Quoter;
@@ -86,6 +87,7 @@ enum Block {
         id: String,
         name: String,
     },
+    RedactedThinking,
     #[serde(other)]
     Other,
 }
@@ -97,6 +99,8 @@ enum Delta {
     Text { text: String },
     #[serde(rename = "input_json_delta")]
     InputJson { partial_json: String },
+    #[serde(rename = "thinking_delta")]
+    Thinking,
     #[serde(other)]
     Other,
 }
@@ -169,7 +173,7 @@ impl MessageParser {
                 self.last = "message_start";
                 self.begin(out);
                 self.scripted = crate::config::is_scripted_model(&message.model);
-                self.count(message.usage, out);
+                self.count(message.usage, false, out);
             }
             Event::ContentBlockStart { index, content_block } => {
                 self.open_block(index, content_block, out)?
@@ -184,7 +188,8 @@ impl MessageParser {
             Event::MessageDelta { delta, usage } => {
                 self.last = "message_delta";
                 self.stop_reason = delta.stop_reason.or(self.stop_reason.take());
-                self.count(usage, out);
+                let is_last = usage.is_some_and(|usage| usage.output_tokens.is_some());
+                self.count(usage, is_last && self.stop_reason.is_some(), out);
             }
             Event::MessageStop => return Ok(true),
             Event::Error { error } => return Err(crate::fault::error_fault(error).classify(&self.quoter)),
@@ -217,8 +222,12 @@ impl MessageParser {
                 if self.open.len() >= OPEN_BLOCKS_MAX {
                     return Err(TurnError::Protocol { detail: "too many open content blocks".to_owned() });
                 }
+                self.call_bytes += id.len() + name.len();
+                self.bound()?;
                 self.open.insert(index, ToolUse { id, name, input: String::new() });
+                out.push(WireEvent::Work);
             }
+            Block::RedactedThinking => out.push(WireEvent::Work),
             Block::Other => {}
         }
         Ok(())
@@ -233,21 +242,26 @@ impl MessageParser {
                     call.input.push_str(&partial_json);
                     self.call_bytes += partial_json.len();
                 }
-                if self.call_bytes > self.answer_bytes {
-                    return Err(TurnError::TooLong { limit: self.answer_bytes });
-                }
+                self.bound()?;
             }
+            Delta::Thinking => out.push(WireEvent::Work),
             Delta::Other => {}
         }
         Ok(())
     }
 
-    fn count(&mut self, newer: Option<MessageUsage>, out: &mut Vec<WireEvent>) {
+    fn bound(&self) -> Result<(), TurnError> {
+        let limit = self.answer_bytes;
+        if self.call_bytes > limit { Err(TurnError::TooLong { limit }) } else { Ok(()) }
+    }
+
+    fn count(&mut self, newer: Option<MessageUsage>, whole: bool, out: &mut Vec<WireEvent>) {
         let Some(newer) = newer else { return };
         self.usage.replace(newer);
         out.push(WireEvent::Usage(Counted {
             tokens: self.usage.normalised(),
             scripted: self.scripted,
+            whole,
             ..Counted::default()
         }));
     }
@@ -255,14 +269,14 @@ impl MessageParser {
 
 impl EventParser for MessageParser {
     fn event(&mut self, data: &str, out: &mut Vec<WireEvent>) -> Result<bool, TurnError> {
-        let event = serde_json::from_str(data).map_err(|_| TurnError::Protocol {
+        let event = json::read(data).map_err(|_| TurnError::Protocol {
             detail: format!("not an event of a message: {}", self.quoter.head(data)),
         })?;
         self.take(event, out)
     }
 
     fn is_whole(&self, data: &str) -> bool {
-        serde_json::from_str::<Event>(data).is_ok()
+        json::read::<Event>(data).is_ok()
     }
 
     fn stop(&mut self, _out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError> {
@@ -290,7 +304,7 @@ impl EventParser for MessageParser {
 impl ToolUse {
     fn whole(self, quoter: &Quoter) -> Result<ToolCall, TurnError> {
         let text = if self.input.trim().is_empty() { "{}" } else { &self.input };
-        let arguments = serde_json::from_str(text).map_err(|_| TurnError::Protocol {
+        let arguments = json::read(text).map_err(|_| TurnError::Protocol {
             detail: format!("the arguments of tool `{}` are not JSON", quoter.head(&self.name)),
         })?;
         Ok(ToolCall::new(self.id, self.name, arguments))

@@ -6,12 +6,12 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::control;
-use super::lines::LineSplitter;
 use super::result::{ResultLine, unreachable};
 use super::tally::{Tally, tokens};
 use crate::cost::Counted;
 use crate::error::TurnError;
 use crate::fault::Fault;
+use crate::lines::MessageLines;
 use crate::port::{StopReason, ToolCall};
 use crate::quote::Quoter;
 use crate::wire::{End, Exit, Said, Wire, WireEvent};
@@ -30,7 +30,7 @@ pub(crate) struct StreamJsonParser {
     /// It was asked to stop, so that only what it has used still counts.
     interrupted: bool,
     tally: Tally,
-    lines: LineSplitter,
+    lines: MessageLines,
     quoter: Quoter,
     streamed: String,
     streamed_limit: usize,
@@ -40,7 +40,6 @@ pub(crate) struct StreamJsonParser {
     ended_at_limit: Option<bool>,
     /// A key pays, by the program's own account.
     keyed: bool,
-    seen: usize,
     retry: Option<Fault>,
     /// What kind of failure the program calls its last message about one.
     failure: String,
@@ -55,27 +54,27 @@ impl StreamJsonParser {
             tools,
             interrupted: false,
             tally: Tally::default(),
-            lines: LineSplitter::new(crate::http::event_limit(answer_bytes)),
+            lines: MessageLines::new(answer_bytes, quoter.clone()),
             quoter,
             streamed: String::new(),
             streamed_limit: answer_bytes,
             kept: 0,
             ended_at_limit: None,
             keyed: false,
-            seen: 0,
             retry: None,
             failure: String::new(),
             result: None,
         }
     }
 
-    fn take(&mut self, lines: Vec<Vec<u8>>, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
-        for line in lines {
-            self.seen += 1;
-            match serde_json::from_str::<Value>(&String::from_utf8_lossy(&line)) {
-                Ok(value) if self.result.is_none() => self.line(&value, out)?,
-                Ok(_) => {}
-                Err(_) => tracing::debug!(bytes = line.len(), "a line of claude is not JSON"),
+    fn take(
+        &mut self,
+        messages: Vec<Result<Value, TurnError>>,
+        out: &mut Vec<WireEvent>,
+    ) -> Result<(), TurnError> {
+        for message in messages {
+            if self.result.is_none() {
+                self.line(&message?, out)?;
             }
         }
         Ok(())
@@ -158,8 +157,10 @@ impl StreamJsonParser {
                 self.ended_at_limit = event["delta"]["stop_reason"].as_str().map(|why| why == "max_tokens");
             }
             Some("content_block_delta") => {
-                if let Some(text) = event["delta"]["text"].as_str() {
-                    return self.text(text, out);
+                match event["delta"]["text"].as_str() {
+                    Some(text) => return self.text(text, out),
+                    // A thought, or a piece of a call.
+                    None => out.push(WireEvent::Work),
                 }
             }
             _ => {}
@@ -184,6 +185,7 @@ impl StreamJsonParser {
                     block["name"].as_str().unwrap_or_default(),
                     block["input"].clone(),
                 ))),
+                Some("thinking" | "redacted_thinking") => out.push(WireEvent::Work),
                 _ => {}
             }
         }
@@ -199,14 +201,9 @@ impl StreamJsonParser {
         let result = ResultLine::read(line, &self.failure, wait);
         // A session that broke off leaves out the message it was in, and the cost of it.
         let left_out = result.is_aborted() && tokens(&result.tokens) < tokens(&self.tally.total());
-        let (counted, reported) =
-            if left_out { (self.tally.total(), None) } else { (result.tokens, result.cost) };
-        out.push(WireEvent::Usage(Counted {
-            tokens: counted,
-            reported,
-            keyed: self.keyed,
-            ..Counted::default()
-        }));
+        let counted = if left_out { self.tally.total() } else { result.tokens };
+        let (reported, whole, keyed) = (result.cost, result.is_sound && !left_out, self.keyed);
+        out.push(WireEvent::Usage(Counted { tokens: counted, reported, whole, keyed, ..Counted::default() }));
         if result.is_structured {
             self.kept = 0;
         }
@@ -258,14 +255,8 @@ impl StreamJsonParser {
         }
         match exit {
             Some(exit) if !exit.success => TurnError::Crashed { status: exit.status, stderr: exit.stderr },
-            Some(_) if self.seen == 0 && self.lines.dropped() == 0 => TurnError::Empty,
-            _ => TurnError::Cut {
-                detail: format!(
-                    "{} lines, {} of them too long, no `result`",
-                    self.seen,
-                    self.lines.dropped()
-                ),
-            },
+            Some(_) if self.lines.seen() == 0 => TurnError::Empty,
+            _ => TurnError::Cut { detail: format!("{} lines, no `result`", self.lines.seen()) },
         }
     }
 }
@@ -282,9 +273,9 @@ impl Wire for StreamJsonParser {
     }
 
     fn push(&mut self, bytes: &[u8], out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
-        let mut lines = Vec::new();
-        self.lines.push(bytes, &mut lines);
-        self.take(lines, out)
+        let mut messages = Vec::new();
+        self.lines.push(bytes, &mut messages);
+        self.take(messages, out)
     }
 
     fn is_over(&self) -> bool {
@@ -292,9 +283,9 @@ impl Wire for StreamJsonParser {
     }
 
     fn finish(&mut self, end: End, out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError> {
-        let mut lines = Vec::new();
-        self.lines.finish(&mut lines);
-        self.take(lines, out)?;
+        let mut messages = Vec::new();
+        self.lines.finish(&mut messages);
+        self.take(messages, out)?;
         match &self.result {
             // The exit status says nothing more: an empty answer exits with 0, and a program that
             // hangs after its result is killed.

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::anthropic::MessageUsage;
 use crate::error::TurnError;
 use crate::fault::Fault;
+use crate::lenient::Figures;
 use crate::port::StopReason;
 use crate::quote::Quoter;
 
@@ -22,6 +23,8 @@ pub(super) struct ResultLine {
     pub(super) tokens: Usage,
     /// `total_cost_usd`.
     pub(super) cost: Option<Usd>,
+    /// The figures make sense.
+    pub(super) is_sound: bool,
     is_error: bool,
     subtype: String,
     stop_reason: String,
@@ -42,11 +45,17 @@ impl ResultLine {
         let errors = line["errors"].as_array().map(Vec::as_slice).unwrap_or_default();
         let said: Vec<&str> = errors.iter().filter_map(Value::as_str).collect();
         let message = if said.is_empty() { text("result") } else { said.join("; ") };
+        let mut figures = Figures::default();
+        let tokens = tokens(line, &mut figures);
+        // Where the cost is told, it alone counts.
+        let mut cost_alone = Figures::default();
+        let cost = cost_alone.dollars(&line["total_cost_usd"]);
         Self {
             answer,
             is_structured: !line["structured_output"].is_null(),
-            tokens: tokens(line),
-            cost: line["total_cost_usd"].as_f64().filter(|usd| usd.is_finite()).map(Usd::from_dollars),
+            tokens,
+            cost,
+            is_sound: cost_alone.sound && (cost.is_some() || figures.sound),
             // A line without the member is no success.
             is_error: line["is_error"] != false,
             subtype: text("subtype"),
@@ -99,13 +108,13 @@ pub(super) fn unreachable(detail: String) -> TurnError {
 }
 
 /// `modelUsage` counts every turn of every model; `usage` has been seen to miss one.
-fn tokens(line: &Value) -> Usage {
+fn tokens(line: &Value, figures: &mut Figures) -> Usage {
     let models = line["modelUsage"].as_object().filter(|models| !models.is_empty());
     let Some(models) = models else {
         return MessageUsage::deserialize(&line["usage"]).unwrap_or_default().normalised();
     };
     models.values().fold(Usage::default(), |sum, model| {
-        let count = |key: &str| model[key].as_u64().unwrap_or(0);
+        let mut count = |key: &str| figures.count(model, key);
         let (read, written) = (count("cacheReadInputTokens"), count("cacheCreationInputTokens"));
         sum.plus(&Usage {
             input: count("inputTokens").saturating_add(read).saturating_add(written),

@@ -7,9 +7,10 @@ use cyberine_types::Usage;
 use serde_json::{Value, json};
 
 use super::failure;
-use crate::claude_cli::LineSplitter;
 use crate::cost::Counted;
 use crate::error::TurnError;
+use crate::lenient::Figures;
+use crate::lines::MessageLines;
 use crate::port::{StopReason, ToolCall};
 use crate::quote::Quoter;
 use crate::wire::{End, Exit, Wire, WireEvent};
@@ -20,9 +21,8 @@ const RECONNECTING: &str = "Reconnecting...";
 /// Reads one turn. Every message of the model is a whole `item.completed`; the last is the answer,
 /// and those before it are remarks on the way, which are taken back.
 pub(crate) struct ExecParser {
-    lines: LineSplitter,
+    lines: MessageLines,
     quoter: Quoter,
-    seen: usize,
     said: bool,
     /// The calls that have been told, by the ids of their items.
     calls: BTreeSet<String>,
@@ -35,9 +35,8 @@ impl ExecParser {
     /// A parser for an answer of at most `answer_bytes`.
     pub(crate) fn new(answer_bytes: usize, quoter: Quoter) -> Self {
         Self {
-            lines: LineSplitter::new(crate::http::event_limit(answer_bytes)),
+            lines: MessageLines::new(answer_bytes, quoter.clone()),
             quoter,
-            seen: 0,
             said: false,
             calls: BTreeSet::new(),
             complaint: None,
@@ -45,13 +44,14 @@ impl ExecParser {
         }
     }
 
-    fn take(&mut self, lines: Vec<Vec<u8>>, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
-        for line in lines {
-            self.seen += 1;
-            match serde_json::from_str::<Value>(&String::from_utf8_lossy(&line)) {
-                Ok(event) if self.end.is_none() => self.event(&event, out)?,
-                Ok(_) => {}
-                Err(_) => tracing::debug!(bytes = line.len(), "a line of codex is not JSON"),
+    fn take(
+        &mut self,
+        messages: Vec<Result<Value, TurnError>>,
+        out: &mut Vec<WireEvent>,
+    ) -> Result<(), TurnError> {
+        for message in messages {
+            if self.end.is_none() {
+                self.event(&message?, out)?;
             }
         }
         Ok(())
@@ -59,16 +59,22 @@ impl ExecParser {
 
     fn event(&mut self, event: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
         match event["type"].as_str() {
-            Some("item.started" | "item.updated") => self.call(&event["item"], out),
+            Some("item.started" | "item.updated") => {
+                work(&event["item"], out);
+                self.call(&event["item"], out);
+            }
             Some("item.completed") => {
                 self.complaint = None;
+                work(&event["item"], out);
                 self.call(&event["item"], out);
                 self.message(&event["item"], out);
             }
             Some("error") => return self.complain(text(&event["message"]), out),
             Some("turn.completed") => {
-                let tokens = usage(&event["usage"]);
-                out.push(WireEvent::Usage(Counted { tokens, ..Counted::default() }));
+                let mut figures = Figures::default();
+                let tokens = usage(&event["usage"], &mut figures);
+                let whole = figures.sound;
+                out.push(WireEvent::Usage(Counted { tokens, whole, ..Counted::default() }));
                 self.end = Some(Ok(()));
             }
             Some("turn.failed") => self.end = Some(Err(text(&event["error"]["message"]).to_owned())),
@@ -83,7 +89,7 @@ impl ExecParser {
             return;
         }
         if std::mem::replace(&mut self.said, true) {
-            out.push(WireEvent::Retract);
+            out.push(WireEvent::Remarked);
         }
         out.push(WireEvent::Text(said.to_owned()));
     }
@@ -139,15 +145,16 @@ impl ExecParser {
             Some(Exit { success: false, status, stderr }) => {
                 TurnError::Crashed { status, stderr: failure::masked(&stderr) }
             }
-            Some(_) if self.seen == 0 && self.lines.dropped() == 0 => TurnError::Empty,
-            _ => TurnError::Cut {
-                detail: format!(
-                    "{} lines, {} of them too long, no `turn.completed`",
-                    self.seen,
-                    self.lines.dropped()
-                ),
-            },
+            Some(_) if self.lines.seen() == 0 => TurnError::Empty,
+            _ => TurnError::Cut { detail: format!("{} lines, no `turn.completed`", self.lines.seen()) },
         }
+    }
+}
+
+/// Everything that becomes an item is the model's doing, but for what the program complains of.
+fn work(item: &Value, out: &mut Vec<WireEvent>) {
+    if item["type"].as_str().is_some_and(|kind| kind != "error") {
+        out.push(WireEvent::Work);
     }
 }
 
@@ -157,8 +164,8 @@ fn text(value: &Value) -> &str {
 
 /// `input_tokens` holds what came from and went to a cache, `output_tokens` the reasoning; both are
 /// sums over the turn.
-fn usage(usage: &Value) -> Usage {
-    let count = |key: &str| usage[key].as_u64().unwrap_or(0);
+fn usage(usage: &Value, figures: &mut Figures) -> Usage {
+    let mut count = |key: &str| figures.count(usage, key);
     Usage {
         input: count("input_tokens"),
         cached_read: count("cached_input_tokens"),
@@ -171,9 +178,9 @@ fn usage(usage: &Value) -> Usage {
 
 impl Wire for ExecParser {
     fn push(&mut self, bytes: &[u8], out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
-        let mut lines = Vec::new();
-        self.lines.push(bytes, &mut lines);
-        self.take(lines, out)
+        let mut messages = Vec::new();
+        self.lines.push(bytes, &mut messages);
+        self.take(messages, out)
     }
 
     fn is_over(&self) -> bool {
@@ -181,9 +188,9 @@ impl Wire for ExecParser {
     }
 
     fn finish(&mut self, end: End, out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError> {
-        let mut lines = Vec::new();
-        self.lines.finish(&mut lines);
-        self.take(lines, out)?;
+        let mut messages = Vec::new();
+        self.lines.finish(&mut messages);
+        self.take(messages, out)?;
         match &self.end {
             // The exit status says nothing more: an empty answer exits with 0.
             Some(Ok(())) => Ok(StopReason::EndTurn),

@@ -1,7 +1,9 @@
 //! A table of list prices: which of them is a provider's.
 
+use std::fmt;
+
 use cyberine_types::{Billing, Usd};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::{LongPrices, Prices};
 use crate::config::ProviderConfig;
@@ -31,15 +33,16 @@ pub struct PriceEntry {
     #[serde(default)]
     pub hosts: Vec<String>,
     /// When the prices were last seen to hold, as `2026-11-30`.
+    #[serde(deserialize_with = "day")]
     pub date: String,
     /// Where they are published, or who says so.
     #[serde(default)]
     pub source: String,
     /// The first day on which they hold.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "some_day")]
     pub from: Option<String>,
     /// The last day on which they hold.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "some_day")]
     pub until: Option<String>,
     /// Tokens read by the model.
     pub input_usd_per_mtok: Usd,
@@ -54,6 +57,27 @@ pub struct PriceEntry {
     /// What a turn costs that reads more than so many tokens.
     #[serde(default)]
     pub long: Option<LongPrices>,
+}
+
+/// A day as a text. TOML has dates of its own, which are written without quotes.
+fn day<'de, D: Deserializer<'de>>(input: D) -> Result<String, D::Error> {
+    struct Day;
+    impl serde::de::Visitor<'_> for Day {
+        type Value = String;
+
+        fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+            out.write_str("a day in quotes, such as \"2026-11-30\"")
+        }
+
+        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<String, E> {
+            Ok(text.to_owned())
+        }
+    }
+    input.deserialize_str(Day)
+}
+
+fn some_day<'de, D: Deserializer<'de>>(input: D) -> Result<Option<String>, D::Error> {
+    day(input).map(Some)
 }
 
 impl PriceEntry {

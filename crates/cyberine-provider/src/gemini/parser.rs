@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::cost::Counted;
 use crate::error::TurnError;
+use crate::json;
 use crate::lenient::lenient;
 use crate::port::{StopReason, ToolCall};
 use crate::quote::Quoter;
@@ -31,6 +32,8 @@ pub(crate) struct GeminiParser {
     answer_bytes: usize,
     finish_reason: Option<String>,
     finish_message: String,
+    /// There is something in the answer: a word, or a call.
+    has_said: bool,
     calls: usize,
     call_bytes: usize,
 }
@@ -132,6 +135,7 @@ impl GeminiParser {
             answer_bytes,
             finish_reason: None,
             finish_message: String::new(),
+            has_said: false,
             calls: 0,
             call_bytes: 0,
         };
@@ -143,17 +147,10 @@ impl GeminiParser {
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
             return Err(crate::fault::error_fault(error).classify(&self.quoter));
         }
-        let counted = chunk.usage_metadata.is_some();
-        if let Some(usage) = chunk.usage_metadata {
-            let scripted = chunk.model_version.as_deref().is_some_and(crate::config::is_scripted_model);
-            out.push(WireEvent::Usage(Counted {
-                tokens: usage.normalised(),
-                scripted,
-                ..Counted::default()
-            }));
-        }
+        let scripted = chunk.model_version.as_deref().is_some_and(crate::config::is_scripted_model);
         if let Some(reason) = chunk.prompt_feedback.as_ref().and_then(|f| f.block_reason.as_deref()) {
             let why = chunk.prompt_feedback.as_ref().and_then(|f| f.block_reason_message.as_deref());
+            self.count(chunk.usage_metadata, scripted, out);
             let detail = format!("the prompt was blocked: {reason} {}", why.unwrap_or_default());
             return Err(TurnError::Refused { detail: self.quoter.head(&detail) });
         }
@@ -167,25 +164,43 @@ impl GeminiParser {
                 self.finish_message = candidate.finish_message.unwrap_or_default();
             }
         }
+        let counted = chunk.usage_metadata.is_some();
+        self.count(chunk.usage_metadata, scripted, out);
         Ok(counted && self.finish_reason.is_some())
+    }
+
+    /// The figures grow with the answer: the last ones come with the reason.
+    fn count(&self, usage: Option<GeminiUsage>, scripted: bool, out: &mut Vec<WireEvent>) {
+        let Some(usage) = usage else { return };
+        let is_last = self.finish_reason.is_some() && (usage.candidates_token_count > 0 || !self.has_said);
+        out.push(WireEvent::Usage(Counted {
+            tokens: usage.normalised(),
+            scripted,
+            whole: is_last,
+            ..Counted::default()
+        }));
     }
 
     fn part(&mut self, part: Part, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
         if part.thought == Some(true) {
+            out.push(WireEvent::Work);
             return Ok(());
         }
         if let Some(text) = part.text.filter(|text| !text.is_empty()) {
+            self.has_said = true;
             out.push(WireEvent::Text(text));
         }
         let Some(call) = part.function_call else { return Ok(()) };
         let arguments = call.args.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
-        self.call_bytes += arguments.to_string().len();
+        let named = call.name.len() + call.id.as_ref().map_or(0, String::len);
+        self.call_bytes += named + arguments.to_string().len();
         if self.call_bytes > self.answer_bytes {
             return Err(TurnError::TooLong { limit: self.answer_bytes });
         }
         // Older models name no call.
         let id = call.id.filter(|id| !id.is_empty()).unwrap_or_else(|| format!("call_{}", self.calls));
         self.calls += 1;
+        self.has_said = true;
         let signature = part.thought_signature;
         out.push(WireEvent::ToolCall(ToolCall { signature, ..ToolCall::new(id, call.name, arguments) }));
         Ok(())
@@ -194,14 +209,14 @@ impl GeminiParser {
 
 impl EventParser for GeminiParser {
     fn event(&mut self, data: &str, out: &mut Vec<WireEvent>) -> Result<bool, TurnError> {
-        let chunk = serde_json::from_str(data).map_err(|_| TurnError::Protocol {
+        let chunk = json::read(data).map_err(|_| TurnError::Protocol {
             detail: format!("not a chunk of a generation: {}", self.quoter.head(data)),
         })?;
         self.chunk(chunk, out)
     }
 
     fn is_whole(&self, data: &str) -> bool {
-        serde_json::from_str::<Chunk>(data).is_ok()
+        json::read::<Chunk>(data).is_ok()
     }
 
     /// The reason ends an answer whose figures never came.

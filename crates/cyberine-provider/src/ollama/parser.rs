@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::cost::Counted;
 use crate::error::TurnError;
 use crate::fault::{self, Fault};
+use crate::json;
 use crate::lenient::lenient;
 use crate::port::{StopReason, ToolCall};
 use crate::quote::Quoter;
@@ -47,6 +48,8 @@ struct Said {
     content: Option<String>,
     #[serde(default)]
     tool_calls: Option<Vec<Call>>,
+    #[serde(default)]
+    thinking: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -73,8 +76,8 @@ impl OllamaParser {
         if line.trim_ascii().is_empty() || self.done.is_some() {
             return Ok(());
         }
-        let line = String::from_utf8_lossy(line);
-        let line = serde_json::from_str(&line).map_err(|_| TurnError::Protocol {
+        let line = String::from_utf8_lossy(line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line));
+        let line = json::read(&line).map_err(|_| TurnError::Protocol {
             detail: format!("not a line of a chat: {}", self.quoter.head(&line)),
         })?;
         self.take(line, out)
@@ -88,6 +91,9 @@ impl OllamaParser {
             return Err(Fault { kind, ..fault }.classify(&self.quoter));
         }
         if let Some(said) = line.message {
+            if said.thinking.is_some_and(|thought| !thought.is_empty()) {
+                out.push(WireEvent::Work);
+            }
             if let Some(text) = said.content.filter(|text| !text.is_empty()) {
                 out.push(WireEvent::Text(text));
             }
@@ -103,7 +109,7 @@ impl OllamaParser {
         if let (input, Some(output)) = (line.prompt_eval_count.unwrap_or(0), line.eval_count) {
             let scripted = line.model.as_deref().is_some_and(crate::config::is_scripted_model);
             let tokens = Usage { input, output, ..Usage::default() };
-            out.push(WireEvent::Usage(Counted { tokens, scripted, ..Counted::default() }));
+            out.push(WireEvent::Usage(Counted { tokens, scripted, whole: true, ..Counted::default() }));
         }
         Ok(())
     }
@@ -111,7 +117,8 @@ impl OllamaParser {
     fn call(&mut self, call: Call, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
         let Function { name, arguments } = call.function;
         let arguments = if arguments.is_null() { serde_json::json!({}) } else { arguments };
-        self.call_bytes += arguments.to_string().len();
+        let id = call.id.as_ref().map_or(0, String::len);
+        self.call_bytes += id + name.len() + arguments.to_string().len();
         if self.call_bytes > self.answer_bytes {
             return Err(self.too_long());
         }
@@ -153,7 +160,7 @@ impl Wire for OllamaParser {
     fn finish(&mut self, _end: End, out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError> {
         let line = std::mem::take(&mut self.line);
         // What the connection cut in half is no line; the missing end tells of it.
-        if serde_json::from_str::<Line>(&String::from_utf8_lossy(&line)).is_ok() {
+        if json::read::<Line>(&String::from_utf8_lossy(&line)).is_ok() {
             self.read(&line, out)?;
         }
         match self.done.as_deref() {

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::cost::Counted;
 use crate::error::TurnError;
+use crate::json;
 use crate::lenient::lenient;
 use crate::port::{StopReason, ToolCall};
 use crate::quote::Quoter;
@@ -64,6 +65,13 @@ struct Delta {
     refusal: Option<String>,
     #[serde(default)]
     tool_calls: Option<Vec<CallDelta>>,
+    /// What it thinks, which is written in three ways.
+    #[serde(default)]
+    reasoning_content: Option<Value>,
+    #[serde(default)]
+    reasoning: Option<Value>,
+    #[serde(default)]
+    reasoning_details: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -135,23 +143,39 @@ impl ChatParser {
             if let Some(delta) = choice.delta {
                 self.delta(delta, out)?;
             }
-            if choice.finish_reason.is_some() {
-                self.finish_reason = choice.finish_reason;
-            }
+            self.end(choice.finish_reason);
         }
         if let Some(usage) = chunk.usage {
             out.push(WireEvent::Usage(Counted {
                 tokens: usage.normalised(),
                 scripted: self.scripted,
+                // Some servers count as they go.
+                whole: self.finish_reason.is_some(),
                 ..Counted::default()
             }));
         }
         Ok(())
     }
 
+    /// The first end counts, unless a worse one follows.
+    fn end(&mut self, reason: Option<String>) {
+        if self.finish_reason.as_deref().is_none_or(is_good) && reason.is_some() {
+            let better = self.finish_reason.is_some() && reason.as_deref().is_some_and(is_good);
+            if !better {
+                self.finish_reason = reason;
+            }
+        }
+    }
+
     fn delta(&mut self, delta: Delta, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
         if let Some(text) = delta.content.filter(|text| !text.is_empty()) {
             out.push(WireEvent::Text(text));
+        }
+        let thoughts = [&delta.reasoning_content, &delta.reasoning, &delta.reasoning_details];
+        if thoughts.into_iter().flatten().any(is_something)
+            || delta.refusal.as_ref().is_some_and(|said| !said.is_empty())
+        {
+            out.push(WireEvent::Work);
         }
         if let Some(refusal) = delta.refusal
             && self.refusal.len() < crate::quote::QUOTE_BYTES
@@ -159,6 +183,7 @@ impl ChatParser {
             self.refusal.push_str(&refusal);
         }
         for call in delta.tool_calls.unwrap_or_default() {
+            out.push(WireEvent::Work);
             self.call(call)?;
         }
         Ok(())
@@ -179,11 +204,13 @@ impl ChatParser {
             None => return Err(TurnError::Protocol { detail: "too many tool calls".to_owned() }),
         };
         let call = &mut self.calls[place];
-        if let Some(id) = id {
+        if let Some(id) = id.filter(|id| call.id != *id) {
+            self.call_bytes += id.len();
             call.id = id;
         }
         let Some(function) = delta.function else { return Ok(()) };
         if let Some(name) = function.name {
+            self.call_bytes += name.len();
             call.name.push_str(&name);
         }
         if let Some(arguments) = function.arguments {
@@ -204,7 +231,7 @@ impl EventParser for ChatParser {
             "" => return Ok(false),
             _ => {}
         }
-        let chunk = serde_json::from_str(data).map_err(|_| TurnError::Protocol {
+        let chunk = json::read(data).map_err(|_| TurnError::Protocol {
             detail: format!("not a chunk of a chat completion: {}", self.quoter.head(data)),
         })?;
         self.chunk(chunk, out).map(|()| false)
@@ -249,10 +276,25 @@ impl EventParser for ChatParser {
     }
 }
 
+/// Whether `reason` ends an answer that is whole.
+fn is_good(reason: &str) -> bool {
+    matches!(reason, "stop" | "tool_calls" | "function_call")
+}
+
+/// Whether anything stands in a member that may be there and empty.
+fn is_something(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(parts) => !parts.is_empty(),
+        _ => true,
+    }
+}
+
 impl PartialCall {
     fn whole(self, quoter: &Quoter) -> Result<ToolCall, TurnError> {
         let text = if self.arguments.trim().is_empty() { "{}" } else { &self.arguments };
-        let arguments = serde_json::from_str(text).map_err(|_| TurnError::Protocol {
+        let arguments = json::read(text).map_err(|_| TurnError::Protocol {
             detail: format!("the arguments of tool `{}` are not JSON", quoter.head(&self.name)),
         })?;
         Ok(ToolCall::new(self.id, self.name, arguments))

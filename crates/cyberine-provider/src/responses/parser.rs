@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::cost::Counted;
 use crate::error::TurnError;
+use crate::json;
 use crate::lenient::lenient;
 use crate::port::{StopReason, ToolCall};
 use crate::quote::{QUOTE_BYTES, Quoter};
@@ -21,6 +22,8 @@ pub(crate) struct ResponseParser {
     incomplete: Option<String>,
     has_begun: bool,
     has_text: bool,
+    /// Of the text that is coming, a piece has come.
+    in_text: bool,
     calls: usize,
     call_bytes: usize,
     scripted: bool,
@@ -33,8 +36,20 @@ enum Event {
     Created { response: Response },
     #[serde(rename = "response.output_text.delta")]
     Text { delta: String },
+    /// A text that came in pieces, or did not.
+    #[serde(rename = "response.output_text.done")]
+    TextDone { text: String },
     #[serde(rename = "response.refusal.delta")]
     Refusal { delta: String },
+    #[serde(rename = "response.refusal.done")]
+    RefusalDone { refusal: String },
+    #[serde(
+        rename = "response.reasoning_text.delta",
+        alias = "response.reasoning_summary_text.delta",
+        alias = "response.reasoning_summary_part.added",
+        alias = "response.function_call_arguments.delta"
+    )]
+    Work,
     #[serde(rename = "response.output_item.done")]
     ItemDone { item: Item },
     #[serde(rename = "response.completed")]
@@ -58,7 +73,11 @@ struct Response {
     #[serde(default)]
     error: Option<Value>,
     #[serde(default)]
+    status: Option<String>,
+    #[serde(default)]
     incomplete_details: Option<Incomplete>,
+    #[serde(default, deserialize_with = "lenient")]
+    output: Option<Vec<Item>>,
 }
 
 #[derive(Deserialize)]
@@ -75,6 +94,24 @@ enum Item {
         name: String,
         #[serde(default)]
         arguments: String,
+    },
+    Message {
+        #[serde(default)]
+        content: Vec<Part>,
+    },
+    Reasoning,
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part {
+    OutputText {
+        text: String,
+    },
+    Refusal {
+        refusal: String,
     },
     #[serde(other)]
     Other,
@@ -132,6 +169,7 @@ impl ResponseParser {
             incomplete: None,
             has_begun: false,
             has_text: false,
+            in_text: false,
             calls: 0,
             call_bytes: 0,
             scripted: false,
@@ -142,20 +180,30 @@ impl ResponseParser {
     fn take(&mut self, event: Event, out: &mut Vec<WireEvent>) -> Result<bool, TurnError> {
         match event {
             Event::Created { response } => self.begin(&response, out),
-            Event::Text { delta } if !delta.is_empty() => {
-                self.has_text = true;
-                out.push(WireEvent::Text(delta));
+            Event::Text { delta } => {
+                self.in_text |= !delta.is_empty();
+                self.text(delta, out);
             }
-            Event::Refusal { delta } if self.refusal.len() < QUOTE_BYTES => self.refusal.push_str(&delta),
+            Event::TextDone { text } => {
+                if !std::mem::take(&mut self.in_text) {
+                    self.text(text, out);
+                }
+            }
+            Event::Work => out.push(WireEvent::Work),
+            Event::Refusal { delta } if self.refusal.len() < QUOTE_BYTES => {
+                self.refusal.push_str(&delta);
+                out.push(WireEvent::Work);
+            }
+            Event::RefusalDone { refusal } if self.refusal.is_empty() => self.refusal = refusal,
+            // Its texts have come by themselves, or come at the end.
+            Event::ItemDone { item: Item::Message { .. } } => {}
             Event::ItemDone { item } => self.item(item, out)?,
             Event::Completed { response } => {
-                self.count(&response, out);
+                self.conclude(response, false, out)?;
                 return Ok(true);
             }
             Event::Incomplete { response } => {
-                self.count(&response, out);
-                let reason = response.incomplete_details.and_then(|details| details.reason);
-                self.incomplete = Some(reason.unwrap_or_default());
+                self.conclude(response, true, out)?;
                 return Ok(true);
             }
             Event::Failed { response } => {
@@ -167,7 +215,7 @@ impl ResponseParser {
                 let error = event["error"].take();
                 return Err(self.fault(if error.is_null() { event } else { error }));
             }
-            Event::Text { .. } | Event::Refusal { .. } | Event::Other => {}
+            Event::Refusal { .. } | Event::RefusalDone { .. } | Event::Other => {}
         }
         Ok(false)
     }
@@ -177,19 +225,72 @@ impl ResponseParser {
         if std::mem::replace(&mut self.has_begun, true) && self.has_text {
             out.push(WireEvent::Retract);
         }
-        self.has_text = false;
+        (self.has_text, self.in_text) = (false, false);
         self.refusal.clear();
         self.scripted = response.model.as_deref().is_some_and(crate::config::is_scripted_model);
     }
 
+    /// The response as it ended, whatever the event was called that says so.
+    fn conclude(
+        &mut self,
+        response: Response,
+        incomplete: bool,
+        out: &mut Vec<WireEvent>,
+    ) -> Result<(), TurnError> {
+        self.count(&response, out);
+        let status = response.status.unwrap_or_default();
+        let error = response.error.filter(|error| !error.is_null());
+        if error.is_some() || status == "failed" {
+            return Err(self.fault(error.unwrap_or_default()));
+        }
+        if status == "cancelled" {
+            return Err(TurnError::Cut { detail: "the response was cancelled".to_owned() });
+        }
+        let reason = response.incomplete_details.and_then(|details| details.reason);
+        if incomplete || status == "incomplete" || reason.is_some() {
+            self.incomplete = Some(reason.unwrap_or_default());
+        }
+        // Some servers send it whole, and nothing before.
+        if !self.has_text && self.refusal.is_empty() && self.calls == 0 {
+            for item in response.output.unwrap_or_default() {
+                self.item(item, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, text: String, out: &mut Vec<WireEvent>) {
+        if !text.is_empty() {
+            self.has_text = true;
+            out.push(WireEvent::Text(text));
+        }
+    }
+
     fn item(&mut self, item: Item, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
-        let Item::FunctionCall { call_id, name, arguments } = item else { return Ok(()) };
-        self.call_bytes += arguments.len();
+        let (call_id, name, arguments) = match item {
+            Item::FunctionCall { call_id, name, arguments } => (call_id, name, arguments),
+            Item::Reasoning => {
+                out.push(WireEvent::Work);
+                return Ok(());
+            }
+            Item::Message { content } => {
+                for part in content {
+                    match part {
+                        Part::OutputText { text } => self.text(text, out),
+                        Part::Refusal { refusal } => self.refusal.push_str(&refusal),
+                        Part::Other => {}
+                    }
+                }
+                return Ok(());
+            }
+            Item::Other => return Ok(()),
+        };
+        self.call_bytes += call_id.len() + name.len() + arguments.len();
         if self.call_bytes > self.answer_bytes {
             return Err(TurnError::TooLong { limit: self.answer_bytes });
         }
         let text = if arguments.trim().is_empty() { "{}" } else { &arguments };
-        let arguments = serde_json::from_str(text).map_err(|_| TurnError::Protocol {
+        let arguments = json::read(text).map_err(|_| TurnError::Protocol {
             detail: format!("the arguments of tool `{}` are not JSON", self.quoter.head(&name)),
         })?;
         self.calls += 1;
@@ -200,7 +301,7 @@ impl ResponseParser {
     fn count(&self, response: &Response, out: &mut Vec<WireEvent>) {
         let Some(usage) = &response.usage else { return };
         let (tokens, scripted) = (usage.normalised(), self.scripted);
-        out.push(WireEvent::Usage(Counted { tokens, scripted, ..Counted::default() }));
+        out.push(WireEvent::Usage(Counted { tokens, scripted, whole: true, ..Counted::default() }));
     }
 
     fn fault(&self, error: Value) -> TurnError {
@@ -214,14 +315,14 @@ impl EventParser for ResponseParser {
         if data.trim() == "[DONE]" {
             return Ok(false);
         }
-        let event = serde_json::from_str(data).map_err(|_| TurnError::Protocol {
+        let event = json::read(data).map_err(|_| TurnError::Protocol {
             detail: format!("not an event of a response: {}", self.quoter.head(data)),
         })?;
         self.take(event, out)
     }
 
     fn is_whole(&self, data: &str) -> bool {
-        serde_json::from_str::<Event>(data).is_ok()
+        json::read::<Event>(data).is_ok()
     }
 
     fn stop(&mut self, _out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError> {

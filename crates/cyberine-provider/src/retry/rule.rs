@@ -73,10 +73,10 @@ fn back_off(failed: u32) -> Duration {
     BACK_OFF.0.saturating_mul(2_u32.saturating_pow(failed)).min(BACK_OFF.1)
 }
 
-/// Whether the event is part of an answer, or of what is paid for.
+/// Whether the event is part of an answer, or of what is paid for, thoughts included.
 pub(super) fn delivers(event: &TurnEvent) -> bool {
     match event {
-        TurnEvent::Text(_) | TurnEvent::ToolCall(_) => true,
+        TurnEvent::Working | TurnEvent::Text(_) | TurnEvent::ToolCall(_) => true,
         TurnEvent::Usage(usage) => is_used(usage),
         TurnEvent::Retract | TurnEvent::Waiting { .. } | TurnEvent::Stop(_) => false,
     }
@@ -207,7 +207,8 @@ mod tests {
     }
 
     #[test]
-    fn tokens_and_money_are_delivered_and_a_count_of_nothing_is_not() {
+    fn work_tokens_and_money_are_delivered_and_a_count_of_nothing_is_not() {
+        assert!(delivers(&TurnEvent::Working));
         let used = |usage: Usage| delivers(&TurnEvent::Usage(usage));
         assert!(!used(Usage { basis: CostBasis::Included, ..Usage::default() }));
         assert!(!used(Usage { usd: Some(Usd::ZERO), ..Usage::default() }));

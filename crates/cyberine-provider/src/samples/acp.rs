@@ -36,6 +36,10 @@ fn dialogues_are_held_however_they_arrive() {
             ("not_an_agent", "protocol", ""),
             ("another_protocol_version", "protocol", ""),
             ("crash_within_the_answer", "crashed", "half"),
+            ("half_a_character", "ok", "a\u{fffd}."),
+            ("broken_line_is_no_success", "protocol", "Hello "),
+            ("another_session_is_no_part_of_it", "ok", "Hello"),
+            ("cancelled_by_nobody", "cut", ""),
         ],
     );
     let advice = of(&read, "login_first").outcome.as_ref().unwrap_err().to_string();

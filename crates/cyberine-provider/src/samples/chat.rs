@@ -67,6 +67,9 @@ fn calls_thoughts_and_oddities_are_read_however_they_arrive() {
             ("no_credit_inside_stream", "billing", "half"),
             ("filtered_prompt", "refused", ""),
             ("limited_and_told_in_words", "rate-limit", ""),
+            ("length_then_stop", "truncated", "half"),
+            ("stop_then_filtered", "refused", "half"),
+            ("half_a_character", "ok", "a\u{fffd}"),
         ],
     );
     let calls =
@@ -75,4 +78,23 @@ fn calls_thoughts_and_oddities_are_read_however_they_arrive() {
     let calls = [1, 2].map(|q| ToolCall::new(["a", "b"][q - 1], "look", json!({ "q": q })));
     assert_eq!(of(&read, "calls_that_share_an_index").calls, calls);
     assert_eq!(of(&read, "calls_counted_from_one").calls, [ToolCall::new("a", "look", json!({}))]);
+}
+
+#[test]
+fn names_and_ids_of_calls_are_part_of_what_is_bounded() {
+    for member in ["name", "id"] {
+        let mut wire = ChatParser::wire(1 << 10, Quoter::default());
+        let outcome = (0..1000).find_map(|n| {
+            let call = match member {
+                "name" => json!({ "index": 0, "function": { "name": "name" } }),
+                _ => json!({ "index": 0, "id": format!("{n:08}") }),
+            };
+            let chunk = json!({ "choices": [{ "index": 0, "delta": { "tool_calls": [call] } }] });
+            wire.push(format!("data: {chunk}\n\n").as_bytes(), &mut Vec::new()).err()
+        });
+        assert_eq!(
+            outcome.map(|error| error.code()),
+            Some(if member == "name" { "too-long" } else { "protocol" })
+        );
+    }
 }

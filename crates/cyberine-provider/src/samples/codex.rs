@@ -35,6 +35,9 @@ fn turns_are_read_however_they_arrive() {
             ("input_too_large", "rejected", ""),
             ("dash_prompt_in_argv", "crashed", ""),
             ("stdin_never_closed", "crashed", ""),
+            ("half_a_character", "ok", "a\u{fffd}."),
+            ("broken_line_is_no_success", "protocol", "Remark."),
+            ("twenty_remarks", "ok", "Answer."),
         ],
     );
     let usage = Usage { input: 1200, cached_read: 1000, output: 44, reasoning: 20, ..Usage::default() };

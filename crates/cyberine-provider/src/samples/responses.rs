@@ -52,6 +52,12 @@ fn calls_thoughts_and_oddities_are_read_however_they_arrive() {
             ("not_allowed", "refused", ""),
             ("ends_as_a_chat_completion_does", "cut", "half"),
             ("empty", "empty", ""),
+            ("completed_and_incomplete", "truncated", "half"),
+            ("completed_and_failed", "rate-limit", "half"),
+            ("text_in_one_piece", "ok", "A"),
+            ("text_at_the_end_only", "ok", "A"),
+            ("refusal_in_one_piece", "refused", ""),
+            ("half_a_character", "ok", "a\u{fffd}"),
         ],
     );
     let calls = [ToolCall::new("a", "look", json!({ "q": "café" })), ToolCall::new("b", "add", json!({}))];

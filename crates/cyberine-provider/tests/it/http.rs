@@ -228,8 +228,10 @@ fn text_is_handed_over_as_it_comes() {
             Server::streaming(vec![Step::Send(chat(&["first\u{1b}[1m"]).into_bytes()), Step::Hang]).await;
         let cancel = CancellationToken::new();
         let taken = take_with(&provider(openai(&server)), turn("x"), cancel.clone(), |event| {
-            assert_eq!(*event, TurnEvent::Text("first".to_owned()));
-            cancel.cancel();
+            if *event != TurnEvent::Working {
+                assert_eq!(*event, TurnEvent::Text("first".to_owned()));
+                cancel.cancel();
+            }
         })
         .await;
         assert_eq!((taken.code(), taken.text.as_str()), ("cancelled", "first"));

@@ -7,6 +7,7 @@ mod codex;
 mod command;
 mod config;
 mod contract;
+mod costs;
 mod http;
 mod http_faults;
 mod http_requests;

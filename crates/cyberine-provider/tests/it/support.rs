@@ -110,7 +110,7 @@ pub(crate) async fn take_with(
             TurnEvent::Retract => text.clear(),
             TurnEvent::ToolCall(call) => calls.push(call),
             TurnEvent::Usage(counted) => usage = Some(counted),
-            TurnEvent::Waiting { .. } => {}
+            TurnEvent::Working | TurnEvent::Waiting { .. } => {}
             TurnEvent::Stop(stop) => break Ok(stop),
         }
     };

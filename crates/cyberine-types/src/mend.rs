@@ -3,7 +3,8 @@ const REPLACEMENT: &str = "\\ufffd";
 
 /// `json` with every escape that is half of a surrogate pair replaced. Programs that count text in
 /// UTF-16 write one where they cut a text within a character.
-pub(super) fn mended(json: &str) -> String {
+#[must_use]
+pub fn mended(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let mut rest = json;
     while let Some(at) = rest.find('\\') {
