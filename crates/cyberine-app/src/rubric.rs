@@ -94,5 +94,16 @@ mod tests {
         let config = Config::load(&home, &project).unwrap();
         assert_eq!(config.orchestrate.judge_command.unwrap().command, ["./check"]);
         assert_eq!(config.orchestrate.rubric, Some(project.directory().join("judging/rubric.md")));
+
+        let rubric = project.directory().join("judging/rubric.md");
+        std::fs::create_dir(rubric.parent().unwrap()).unwrap();
+        for text in ["Only truth counts.", "Prefer the longest."] {
+            std::fs::write(&rubric, text).unwrap();
+            std::fs::set_permissions(&rubric, PermissionsExt::from_mode(0o600)).unwrap();
+            let config = Config::load(&home, &project).unwrap();
+            assert_eq!(config.orchestrate.rubric, None, "another rubric is not what was trusted");
+            Trust::of(home.clone()).grant(&source, &SystemClock).unwrap();
+            assert_eq!(Config::load(&home, &project).unwrap().orchestrate.rubric, Some(rubric.clone()));
+        }
     }
 }

@@ -5,7 +5,7 @@ mod copy;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -24,8 +24,12 @@ use crate::team::child_environment;
 
 /// How much a command may write to its standard output before it is killed.
 const OUTPUT: usize = 4 << 20;
+/// How often it is looked whether there is too much of the error stream, which is read all the time.
+const LOOK: Duration = Duration::from_millis(100);
 /// How much of it is kept.
 const TAIL: usize = 4 << 10;
+/// How the names of trials' directories begin; the run's id follows.
+const PREFIX: &str = "cyberine-trial-";
 /// A value as short as this is not taken out of the output: it would take ordinary words along.
 const SHORTEST_SECRET: usize = 8;
 
@@ -89,10 +93,10 @@ async fn hold(
     environment: ChildEnvironment,
     cancel: CancellationToken,
 ) -> Result<TrialReport, TrialError> {
-    let Trial { command, text, project, .. } = trial;
+    let Trial { command, text, project, mark } = trial;
     let input = text.clone().into_bytes();
     let (set, stop) = (command.clone(), cancel.clone());
-    let directory = blocking(move || lay_out(&set, &text, &project, &|| stop.is_cancelled())).await?;
+    let directory = blocking(move || lay_out(&set, &text, &project, &mark, &|| stop.is_cancelled())).await?;
     let ended = attempt(&command, directory.path(), environment, input, &cancel).await;
     // What a test suite leaves can be much.
     let removed = tokio::task::spawn_blocking(move || directory.close()).await;
@@ -100,6 +104,21 @@ async fn hold(
         tracing::warn!(%error, "the directory of a trial could not be removed");
     }
     ended
+}
+
+/// Removes the directories that trials of the run `mark` have left, because their runner was killed:
+/// those of this user below the system's temporary directory.
+pub(crate) fn sweep(mark: &str) {
+    let begins = format!("{PREFIX}{mark}-");
+    let Ok(entries) = fs::read_dir(tempfile::env::temp_dir()) else { return };
+    let user = rustix::process::geteuid().as_raw();
+    for entry in entries.flatten() {
+        let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(&begins))
+            && entry.metadata().is_ok_and(|known| known.is_dir() && known.uid() == user);
+        if ours && let Err(error) = fs::remove_dir_all(entry.path()) {
+            tracing::warn!(%error, path = %entry.path().display(), "what a trial left could not be removed");
+        }
+    }
 }
 
 async fn blocking<T: Send + 'static>(
@@ -118,10 +137,11 @@ fn lay_out(
     command: &JudgeCommand,
     text: &str,
     project: &Path,
+    mark: &str,
     stopped: &dyn Fn() -> bool,
 ) -> io::Result<TempDir> {
     let directory = tempfile::Builder::new()
-        .prefix("cyberine-trial-")
+        .prefix(&format!("{PREFIX}{mark}-"))
         .permissions(fs::Permissions::from_mode(0o700))
         .tempdir()?;
     if let Some(copy) = &command.copy {
@@ -187,7 +207,12 @@ enum Stopped {
 
 async fn to_the_end(running: &mut Running, tail: &mut Vec<u8>) -> Result<(ExitStatus, String), Stopped> {
     loop {
-        match running.next_chunk().await {
+        bounded(running.stderr_bytes())?;
+        let chunk = tokio::select! {
+            chunk = running.next_chunk() => chunk,
+            () = tokio::time::sleep(LOOK) => continue,
+        };
+        match chunk {
             Ok(Some(chunk)) => {
                 tail.extend_from_slice(&chunk);
                 let over = tail.len().saturating_sub(TAIL);
@@ -198,8 +223,21 @@ async fn to_the_end(running: &mut Running, tail: &mut Vec<u8>) -> Result<(ExitSt
             Err(error) => return Err(Stopped::System(chain(&error))),
         }
     }
-    let exit = running.finish().await.map_err(|error| Stopped::System(chain(&error)))?;
+    let exit = loop {
+        tokio::select! {
+            exit = running.finish() => break exit.map_err(|error| Stopped::System(chain(&error)))?,
+            () = tokio::time::sleep(LOOK) => bounded(running.stderr_bytes())?,
+        }
+    };
+    bounded(exit.stderr_bytes)?;
     Ok((exit.status, exit.stderr))
+}
+
+fn bounded(errors: u64) -> Result<(), Stopped> {
+    if errors > OUTPUT as u64 {
+        return Err(Stopped::TooMuch(format!("its error stream is longer than {OUTPUT} bytes")));
+    }
+    Ok(())
 }
 
 fn end_of(status: ExitStatus) -> String {

@@ -2,7 +2,8 @@
 //!
 //! A project's `cyberine.toml` comes with the project, and whoever wrote the project wrote it: it
 //! could name a program to run or an address to send prompts to. So it may define providers only
-//! after the user has said so, and every change of it must be said again.
+//! after the user has said so, and every change of it must be said again. So must every change of the
+//! rubric it names: who writes that tells the judges what to prefer.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -93,7 +94,7 @@ impl Trust {
     pub fn state(&self, source: &ConfigSource) -> Result<TrustState, TrustError> {
         let record = read(&self.home.open()?)?;
         Ok(match record.files.get(&canonical(source.path())) {
-            Some(entry) if entry.sha256 == source.digest() => TrustState::Trusted,
+            Some(entry) if entry.sha256 == sealed(source) => TrustState::Trusted,
             Some(_) => TrustState::Changed,
             None => TrustState::Unknown,
         })
@@ -107,12 +108,27 @@ impl Trust {
         let directory = self.home.open()?;
         let _held = directory.try_lock(LOCK)?.ok_or(TrustError::Busy)?;
         let mut record = read(&directory)?;
-        let entry = Entry { sha256: source.digest(), trusted_at: clock.now() };
+        let entry = Entry { sha256: sealed(source), trusted_at: clock.now() };
         record.files.insert(canonical(source.path()), entry);
         let damaged = |source| TrustError::Damaged { path: directory.path().join(FILE), source };
         let bytes = serde_json::to_vec_pretty(&record).map_err(damaged)?;
         Ok(directory.replace(FILE, &bytes, Durability::Durable)?)
     }
+}
+
+/// The digest of a configuration, together with the rubric where it names one. One that cannot be
+/// read is like none.
+fn sealed(source: &ConfigSource) -> String {
+    let Some(rubric) = rubric(source) else { return source.digest() };
+    ConfigSource::of(source.path(), format!("{}\0{rubric}", source.text())).digest()
+}
+
+/// What the rubric says that the configuration names.
+fn rubric(source: &ConfigSource) -> Option<String> {
+    let table: toml::Table = source.text().parse().ok()?;
+    let named = table.get("orchestrate")?.get("rubric")?.as_str()?;
+    let path = source.path().parent()?.join(named);
+    ConfigSource::read(&path).ok()?.map(|rubric| rubric.text().to_owned())
 }
 
 fn read(directory: &PrivateDir) -> Result<Record, TrustError> {

@@ -219,6 +219,12 @@ impl Running {
         self.tail.lock().unwrap_or_else(PoisonError::into_inner).text().0
     }
 
+    /// How many bytes its error stream had so far.
+    #[must_use]
+    pub fn stderr_bytes(&self) -> u64 {
+        self.tail.lock().unwrap_or_else(PoisonError::into_inner).text().1
+    }
+
     /// Waits for the child's end and kills what it left behind. Output that was not fetched is
     /// read and dropped; the limit holds for it, too.
     ///

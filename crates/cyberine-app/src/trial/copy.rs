@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The most files and directories that are copied.
 const MOST_ENTRIES: u64 = 20_000;
@@ -11,6 +11,9 @@ const MOST_BYTES: u64 = 256 << 20;
 /// What lies at the top of a project and is not part of what is tried.
 const LEFT_OUT: [&str; 3] = [".git", ".local", "target"];
 
+/// How deep directories may lie in each other. Deeper ones make paths that no program can open.
+const MOST_DEEP: usize = 100;
+
 /// What has been copied so far.
 #[derive(Default)]
 struct Copied {
@@ -18,12 +21,15 @@ struct Copied {
     bytes: u64,
 }
 
+/// A directory that is to be copied: from where, to where, and how deep it lies.
+type Open = (PathBuf, PathBuf, usize);
+
 /// Copies the directory `from` into `to`, which exists. Links and whatever is no file are left out,
 /// and so are `.git`, `.local` and `target` at its top.
 ///
 /// # Errors
-/// Where there is more than 20,000 entries or 256 MiB of it, something cannot be read, or `stopped`
-/// says so.
+/// Where there is more than 20,000 entries or 256 MiB of it, directories lie in each other more than
+/// 100 deep, something cannot be read, or `stopped` says so.
 pub(super) fn tree(from: &Path, to: &Path, stopped: &dyn Fn() -> bool) -> io::Result<()> {
     let named = |error: io::Error| {
         io::Error::new(error.kind(), format!("`copy` names `{}`: {error}", from.display()))
@@ -32,33 +38,47 @@ pub(super) fn tree(from: &Path, to: &Path, stopped: &dyn Fn() -> bool) -> io::Re
         return Err(named(io::Error::other("it is no directory")));
     }
     let mut copied = Copied::default();
-    for entry in fs::read_dir(from).map_err(named)? {
-        let entry = entry?;
-        if LEFT_OUT.iter().all(|name| entry.file_name() != *name) {
-            copied.entry(&entry, to, stopped).map_err(named)?;
-        }
+    let mut open: Vec<Open> = vec![(from.to_owned(), to.to_owned(), 0)];
+    while let Some(directory) = open.pop() {
+        copied.directory(&directory, &mut open, stopped).map_err(named)?;
     }
     Ok(())
 }
 
 impl Copied {
-    fn entry(&mut self, entry: &fs::DirEntry, to: &Path, stopped: &dyn Fn() -> bool) -> io::Result<()> {
-        let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));
-        self.entries += 1;
-        if stopped() {
-            return Err(io::Error::new(io::ErrorKind::Interrupted, "it was cancelled"));
+    /// Copies the files of a directory, and adds the directories in it to `open`.
+    fn directory(
+        &mut self,
+        (from, to, depth): &Open,
+        open: &mut Vec<Open>,
+        stopped: &dyn Fn() -> bool,
+    ) -> io::Result<()> {
+        if *depth > MOST_DEEP {
+            return Err(io::Error::other(format!(
+                "its directories lie in each other more than {MOST_DEEP} deep"
+            )));
         }
-        if kind.is_dir() {
-            fs::create_dir(&target)?;
-            for inner in fs::read_dir(entry.path())? {
-                self.entry(&inner?, &target, stopped)?;
+        for entry in fs::read_dir(from)? {
+            let entry = entry?;
+            if *depth == 0 && LEFT_OUT.iter().any(|name| entry.file_name() == *name) {
+                continue;
             }
-        } else if kind.is_file() {
-            self.bytes = self.bytes.saturating_add(entry.metadata()?.len());
+            let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));
+            self.entries += 1;
+            if stopped() {
+                return Err(io::Error::new(io::ErrorKind::Interrupted, "it was cancelled"));
+            }
+            if kind.is_dir() {
+                fs::create_dir(&target)?;
+                open.push((entry.path(), target, depth + 1));
+            } else if kind.is_file() {
+                self.bytes = self.bytes.saturating_add(entry.metadata()?.len());
+                self.check()?;
+                fs::copy(entry.path(), &target)?;
+            }
             self.check()?;
-            fs::copy(entry.path(), &target)?;
         }
-        self.check()
+        Ok(())
     }
 
     fn check(&self) -> io::Result<()> {
@@ -103,5 +123,14 @@ mod tests {
         assert!(!to.path().join("big").exists());
         let error = tree(from.path(), to.path(), &|| true).unwrap_err().to_string();
         assert!(error.contains("it was cancelled"), "{error}");
+    }
+
+    #[test]
+    fn a_tree_too_deep_is_an_error_and_no_overflow() {
+        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let deep: std::path::PathBuf = std::iter::repeat_n("d", MOST_DEEP + 1).collect();
+        fs::create_dir_all(from.path().join(deep)).unwrap();
+        let error = tree(from.path(), to.path(), &|| false).unwrap_err().to_string();
+        assert!(error.contains("more than 100 deep"), "{error}");
     }
 }

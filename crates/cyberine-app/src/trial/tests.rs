@@ -63,6 +63,10 @@ async fn a_command_out_of_time_or_with_too_much_to_say_fails_and_leaves_nothing(
     let report = held(command("yes", ""), "x").await;
     assert!(!report.passed && report.end.contains("more than 4194304 bytes"), "{}", report.end);
     assert!(report.tail.len() <= TAIL);
+    for flood in ["yes >&2", "exec >&-; yes >&2"] {
+        let report = held(command(flood, r#","timeout_seconds":60"#), "x").await;
+        assert!(!report.passed && report.end.contains("error stream"), "{flood}: {}", report.end);
+    }
 }
 
 #[tokio::test]
@@ -75,6 +79,24 @@ async fn what_cannot_be_held_is_an_error_and_so_is_what_is_cancelled() {
     cancel.cancel();
     let error = trials().run(trial(command("sleep 600", ""), "x", Path::new("/")), cancel).await.unwrap_err();
     assert!(error.detail.contains("cancelled"), "{error}");
+}
+
+#[test]
+fn what_a_killed_runner_left_of_its_trials_is_swept_and_nothing_else() {
+    let (run, other) =
+        (cyberine_types::RunId::random().to_string(), cyberine_types::RunId::random().to_string());
+    let lay = |mark: &str| {
+        let set = command("true", "");
+        lay_out(&set, "x", Path::new("/"), mark, &|| false).unwrap().keep()
+    };
+    let (left, kept) = (lay(&run), lay(&other));
+    let link = tempfile::env::temp_dir().join(format!("{PREFIX}{run}-link"));
+    std::os::unix::fs::symlink(&kept, &link).unwrap();
+    sweep(&run);
+    assert!(!left.exists() && kept.join("answer.txt").exists() && link.is_symlink());
+    fs::remove_file(link).unwrap();
+    sweep(&other);
+    assert!(!kept.exists());
 }
 
 #[tokio::test]
