@@ -104,7 +104,7 @@ mod tests {
     }
 
     fn close(directory: &Path) {
-        fs::set_permissions(directory, Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(directory, Permissions::from_mode(0o000)).unwrap();
     }
 
     #[test]
