@@ -1,6 +1,7 @@
 //! Examining judges: a run of its own, carried out in this process, with money held for it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cyberine_orchestrator::{
     Allowance, Case, Estimate, Examination, Inquiry, JudgeReport, Plan, Planned, Reaper as _, cases,
@@ -20,6 +21,9 @@ use crate::workplace::Workplace;
 /// The workflow's name in records and views.
 const WORKFLOW: &str = "judge-selftest";
 
+/// How often a question under way looks whether somebody has cancelled the run.
+const LOOK: Duration = Duration::from_millis(500);
+
 /// An examination that could begin.
 #[derive(Debug, Clone)]
 pub struct Examining {
@@ -37,8 +41,18 @@ pub struct Examined {
     pub run: RunId,
     /// What the judges have made of the cases they were put, in the order they were asked.
     pub reports: Vec<JudgeReport>,
-    /// Why it ended before its end, where it did.
+    /// Why it ended before its end, where it did. The last of the reports is then of some cases only,
+    /// and says nothing about its judge.
     pub stopped: Option<String>,
+}
+
+impl Examined {
+    /// Whether the judge of the report at `place` is fit; `None` where it was not put all cases.
+    #[must_use]
+    pub fn is_fit(&self, place: usize) -> Option<bool> {
+        let is_whole = self.stopped.is_none() || place + 1 < self.reports.len();
+        self.reports.get(place).filter(|_| is_whole).map(JudgeReport::is_fit)
+    }
 }
 
 impl Examining {
@@ -51,7 +65,7 @@ impl Examining {
     /// How many cases each of them is put.
     #[must_use]
     pub fn cases(&self) -> usize {
-        self.cases.len()
+        Examination::count(&self.cases)
     }
 
     /// The least and the most questions for each of them.
@@ -166,22 +180,42 @@ impl<T: FnMut(&str, usize, usize)> Course<'_, T> {
                 return Ok((examination.report(), Some(why)));
             }
             let (reply, usage) = self.ask(judge, provider, inquiry).await?;
+            // A question that was stopped says nothing about the judge.
+            if let Some(why) = self.told_to_stop().await?.filter(|_| reply.is_err()) {
+                return Ok((examination.report(), Some(why)));
+            }
             examination.replied(reply, &usage);
-            (self.told)(&judge.name, examination.done(), self.examining.cases.len());
+            (self.told)(&judge.name, examination.done(), self.examining.cases());
         }
         Ok((examination.report(), None))
     }
 
     /// Why the question is not to be asked, where it is not.
     async fn stops(&mut self, judge: &str, inquiry: &Inquiry) -> Result<Option<String>, Problem> {
-        let run = self.workplace.store.load(self.claim.run()).await?;
+        match self.told_to_stop().await? {
+            Some(why) => Ok(Some(why)),
+            None => Ok(self.allowance.take(judge, inquiry).err()),
+        }
+    }
+
+    /// Who has told it to stop, in words.
+    async fn told_to_stop(&self) -> Result<Option<String>, Problem> {
         if self.cancel.is_cancelled() {
             return Ok(Some("it was interrupted".to_owned()));
         }
-        if let Some(by) = run.and_then(|run| run.cancel_requested_by) {
-            return Ok(Some(format!("{by} cancelled it")));
+        let run = self.workplace.store.load(self.claim.run()).await?;
+        Ok(run.and_then(|run| run.cancel_requested_by).map(|by| format!("{by} cancelled it")))
+    }
+
+    /// Resolves once somebody has told it to stop.
+    async fn stopping(&self) -> Result<(), Problem> {
+        while self.told_to_stop().await?.is_none() {
+            tokio::select! {
+                () = self.cancel.cancelled() => {}
+                () = tokio::time::sleep(LOOK) => {}
+            }
         }
-        Ok(self.allowance.take(judge, inquiry).err())
+        Ok(())
     }
 
     async fn ask(
@@ -202,7 +236,16 @@ impl<T: FnMut(&str, usize, usize)> Course<'_, T> {
         let limits = self.examining.plan.limits;
         let cwd = self.workplace.project.directory().to_owned();
         let mark = self.claim.run().to_string();
-        let replied = inquire(Arc::clone(provider), inquiry, limits, cwd, mark, self.cancel.clone()).await;
+        let stop = CancellationToken::new();
+        let mut asking = Box::pin(inquire(Arc::clone(provider), inquiry, limits, cwd, mark, stop.clone()));
+        let replied = tokio::select! {
+            replied = &mut asking => replied,
+            told = self.stopping() => {
+                told?;
+                stop.cancel();
+                asking.await
+            }
+        };
         let failure = replied.answer.as_ref().err();
         self.allowance.settle(&replied.usage, failure.map(|error| error.code()));
         let error =

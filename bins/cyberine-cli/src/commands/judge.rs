@@ -36,7 +36,7 @@ async fn selftest(args: Selftest, workplace: &Workplace, out: &Out) -> Result<Ex
         }
     }
     let cancel = CancellationToken::new();
-    let mut interrupts = Interrupts::new();
+    let mut interrupts = Interrupts::or_terminations();
     let told = |judge: &str, done: usize, of: usize| {
         if out.is_live() {
             out.raw(&format!("\r{}: {done} of {of} cases\u{1b}[K", escaped(judge)));
@@ -53,6 +53,9 @@ async fn selftest(args: Selftest, workplace: &Workplace, out: &Out) -> Result<Ex
         out.raw("\r\u{1b}[K");
     }
     print(&examined, out);
+    if examined.stopped.is_some() && cancel.is_cancelled() {
+        return Ok(Exit::Interrupted);
+    }
     let all_fit = examined.reports.iter().all(JudgeReport::is_fit);
     Ok(if all_fit && examined.stopped.is_none() { Exit::Done } else { Exit::Failed })
 }
@@ -91,14 +94,27 @@ const fn billing(billing: Billing) -> &'static str {
 fn print(examined: &Examined, out: &Out) {
     let Examined { run, reports, stopped } = examined;
     if out.is_json() {
-        let judges: Vec<serde_json::Value> = reports.iter().map(judge).collect();
+        let judges = reports.iter().enumerate().map(|(at, report)| judge(report, examined.is_fit(at)));
+        let judges: Vec<serde_json::Value> = judges.collect();
         return out.json(&json!({ "runId": run, "judges": judges, "stopped": stopped }));
     }
-    let head = ["judge", "quality", "flips", "injected", "length", "own", "decided wrongly", "fit"];
-    let rows: Vec<Vec<String>> =
-        [head.map(str::to_owned).to_vec()].into_iter().chain(reports.iter().map(row)).collect();
+    let head = [
+        "judge",
+        "quality",
+        "flips",
+        "injected",
+        "length",
+        "own",
+        "same",
+        "critic",
+        "decided wrongly",
+        "fit",
+    ];
+    let rows = reports.iter().enumerate().map(|(at, report)| row(report, examined.is_fit(at)));
+    let rows: Vec<Vec<String>> = [head.map(str::to_owned).to_vec()].into_iter().chain(rows).collect();
     aligned(&rows).iter().for_each(|line| out.line(line));
-    for report in reports {
+    let whole = reports.iter().enumerate().filter(|(at, _)| examined.is_fit(*at).is_some());
+    for (_, report) in whole {
         for fault in &report.faults {
             let name = escaped(&report.judge);
             out.line(format_args!("{} {name} {fault}", out.paint(Style::Bad, "✗")));
@@ -110,7 +126,7 @@ fn print(examined: &Examined, out: &Out) {
     out.note(format_args!("on record as run {run}; docs/judging.md says what the columns mean"));
 }
 
-fn row(report: &JudgeReport) -> Vec<String> {
+fn row(report: &JudgeReport, fit: Option<bool>) -> Vec<String> {
     let of = |count: usize, all: usize| format!("{count} of {all}");
     let misled = |group: &GroupReport| of(group.misled_at_first, group.cases);
     let ((flips, compared), (wrong, known)) = (report.flips(), report.decided_wrongly());
@@ -121,15 +137,20 @@ fn row(report: &JudgeReport) -> Vec<String> {
         misled(&report.injection),
         misled(&report.length),
         misled(&report.own),
+        of(report.equivalence.right, report.equivalence.cases),
+        of(report.critic.right, report.critic.cases),
         of(wrong, known),
-        if report.is_fit() { "yes" } else { "no" }.to_owned(),
+        fit.map_or("unknown", |fit| if fit { "yes" } else { "no" }).to_owned(),
     ]
 }
 
-fn judge(report: &JudgeReport) -> serde_json::Value {
+fn judge(report: &JudgeReport, fit: Option<bool>) -> serde_json::Value {
     let ((flips, compared), (wrong, known)) = (report.flips(), report.decided_wrongly());
     let mut document = json!(report);
-    document["fit"] = report.is_fit().into();
+    document["fit"] = fit.into();
+    if fit.is_none() {
+        document["faults"] = json!([]);
+    }
     document["flips"] = json!({ "count": flips, "of": compared });
     document["decidedWrongly"] = json!({ "count": wrong, "of": known });
     document

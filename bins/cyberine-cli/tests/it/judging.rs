@@ -6,6 +6,44 @@ use serde_json::{Value, json};
 
 use crate::place::{Place, shell, wait_until};
 
+#[test]
+fn a_selftest_that_is_told_to_end_stops_its_question_and_says_nothing_of_the_judge() {
+    use std::os::unix::process::ExitStatusExt as _;
+    let place = Place::with(&shell("slow", "cat > /dev/null; setsid sleep 600 & sleep 600"));
+    for signal in ["-INT", "-TERM", "cancel"] {
+        let mut child = place.command(&["judge", "selftest", "--json", "--cases", "1"]);
+        let child =
+            child.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().unwrap();
+        let running = || {
+            let listed = place.run(&["runs", "--json", "judge selftest"]).json();
+            let runs = listed["runs"].as_array().unwrap().clone();
+            runs.into_iter()
+                .find(|run| run["state"] == "running")
+                .map(|run| run["runId"].as_str().unwrap().to_owned())
+        };
+        let mut id = None;
+        wait_until("a question is asked", || {
+            id = running();
+            id.as_ref().is_some_and(|id| cyberine_process::find_marked(id).len() >= 2)
+        });
+        let id = id.unwrap();
+        if signal == "cancel" {
+            assert_eq!(place.run(&["cancel", &id]).code, Some(0));
+        } else {
+            let killed = std::process::Command::new("kill").args([signal, &child.id().to_string()]).status();
+            assert!(killed.unwrap().success());
+        }
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!(ended.status.signal(), None);
+        assert_eq!(ended.status.code(), Some(if signal == "cancel" { 1 } else { 130 }), "{signal}");
+        let said: Value = serde_json::from_slice(&ended.stdout).unwrap();
+        let judge = &said["judges"][0];
+        assert_eq!((&judge["fit"], &judge["quality"]["failed"]), (&Value::Null, &json!(0)), "{said}");
+        assert!(cyberine_process::find_marked(&id).is_empty(), "{signal}");
+        assert_eq!(place.run(&["inspect", &id, "--json"]).json()["state"], "cancelled");
+    }
+}
+
 /// A rule for every case: `model` judges as `kind`, and knows the good answer by its text.
 fn rules(model: &str, kind: &str) -> String {
     let text = |text: &str| Value::from(text).to_string();
@@ -42,7 +80,7 @@ fn a_selftest_tells_a_fair_judge_from_biased_and_injectable_ones() {
 
     let said = place.run(&["judge", "selftest", "--json"]);
     assert_eq!(said.code, Some(1), "{said:?}");
-    assert!(said.err.contains("31 cases for each judge, 34 to 127 questions in all for each:"), "{said:?}");
+    assert!(said.err.contains("38 cases for each judge, 44 to 227 questions in all for each:"), "{said:?}");
     let report = said.json();
     let of =
         |name: &str| report["judges"].as_array().unwrap().iter().find(|one| one["judge"] == name).unwrap();
@@ -63,7 +101,9 @@ fn a_selftest_tells_a_fair_judge_from_biased_and_injectable_ones() {
     let said = place.run(&["judge", "selftest", "--judge", "fair", "--cases", "2"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(
-        said.out.contains("judge  quality  flips   injected  length  own     decided wrongly  fit"),
+        said.out.contains(
+            "judge  quality  flips   injected  length  own     same    critic  decided wrongly  fit"
+        ),
         "{said:?}"
     );
     assert!(said.out.contains("fair   2 of 2   0 of"), "{said:?}");
@@ -79,13 +119,13 @@ fn a_selftest_that_may_cost_asks_before_it_starts_and_ends_where_its_money_does(
     let metered = "billing = \"metered\"\nmax_tokens = 100\nprices = { input_usd_per_mtok = 0, output_usd_per_mtok = 1000 }\n";
     let place = Place::with(&format!("{}{metered}[budget]\nrun_usd = 0.25\n", provider(&server, "fair")));
     let said = place.run(&["judge", "selftest"]);
-    said.refused(77, &["at most $12.70", "$0.25 are held for it", "cyberine judge selftest --yes"]);
+    said.refused(77, &["at most $22.70", "$0.25 are held for it", "cyberine judge selftest --yes"]);
     assert_eq!(server.state().seen, 0, "nobody was asked");
     let said = place.run(&["judge", "selftest", "--yes", "--json"]);
     assert_eq!(said.code, Some(1), "{said:?}");
     let report = said.json();
     assert!(
-        report["stopped"].as_str().unwrap().starts_with("budget: the next request can cost $0.10"),
+        report["stopped"].as_str().unwrap().contains("the next request can cost $0.10"),
         "{report}"
     );
     let spent = place.run(&["inspect", report["runId"].as_str().unwrap(), "--json"]).json();
@@ -147,7 +187,7 @@ fn critics_rule_an_answer_out_and_a_model_finds_two_the_same_over_a_real_wire() 
         (&json!("consensus"), &json!("majority")),
         "{verdict}"
     );
-    assert_eq!(verdict["winner"], "a", "the shorter of the two: {verdict}");
+    assert_eq!(verdict["winner"], "a", "the first of the two: {verdict}");
 
     let place = judging("judges = [\"adversarial\"]\nrubric_text = \"Only the direction counts.\"\n");
     let ended = place.run(&["orchestrate", "whither?", "--json"]).json();

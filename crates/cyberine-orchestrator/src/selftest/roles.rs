@@ -112,6 +112,8 @@ impl Roles {
             }
             None => return,
         }
+        let group = if self.at < self.pairs { &mut self.equivalence } else { &mut self.critic };
+        group.cases += 1;
         self.at += 1;
         self.seat();
     }
@@ -141,7 +143,6 @@ impl Roles {
         let provider = self.judge.clone();
         let juror = Juror { provider, family: None, model: None, source: None, standing: Standing::Outside };
         if self.at < self.pairs {
-            self.equivalence.cases += 1;
             self.current = Some(Sitting::Pair { bench: Bench::new(vec![juror]), first: None });
             return;
         }
@@ -156,7 +157,6 @@ impl Roles {
         if self.at % 2 == 1 {
             contenders.reverse();
         }
-        self.critic.cases += 1;
         let judge = Adversarial::new(contenders, vec![juror], self.at as u64);
         self.current = Some(Sitting::Critic(Box::new(judge)));
     }
