@@ -35,5 +35,5 @@ pub use detach::{Detach, Detached, conceal, detach, enter_session, take_channel,
 pub use environment::{ChildEnvironment, RUN_MARK};
 pub use error::{OutputError, SendError, SpawnError};
 pub use lookup::find_program;
-pub use running::{Exit, Running, Spawn, spawn};
+pub use running::{Exit, Running, Spawn, TAIL_BYTES, spawn};
 pub use tree::{KillReport, Process, become_subreaper, find_marked, kill_below, kill_marked};

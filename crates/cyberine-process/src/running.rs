@@ -20,6 +20,8 @@ use crate::{ChildEnvironment, OutputError, SendError, SpawnError};
 mod pump;
 mod queue;
 
+pub use pump::TAIL_BYTES;
+
 /// Chunks on their way from the child to the caller; beyond that the child waits.
 const CHUNKS_IN_FLIGHT: usize = 16;
 

@@ -15,6 +15,7 @@ pub(crate) use self::client::{Endpoint, headers};
 use crate::error::TurnError;
 use crate::fault;
 use crate::port::{Limits, StopReason};
+use crate::quote::Quoter;
 use crate::stream::Emitter;
 use crate::wire::{End, Session};
 
@@ -60,7 +61,10 @@ async fn exchange(
         return Err(refused(response, endpoint, idle).await);
     }
     if is_foreign(&response) {
-        return Err(fault::foreign_fault(&start_of(response, idle).await, endpoint.quoter()));
+        return Err(fault::foreign_fault(
+            &start_of(response, idle, endpoint.quoter()).await,
+            endpoint.quoter(),
+        ));
     }
     read(response, session, idle, out).await
 }
@@ -97,7 +101,7 @@ async fn refused(response: Response, endpoint: &Endpoint, idle: Duration) -> Tur
     let status = response.status().as_u16();
     let header = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
     let wait = header.and_then(|value| fault::retry_after(value, SystemClock.now()));
-    let body = start_of(response, idle).await;
+    let body = start_of(response, idle, endpoint.quoter()).await;
     endpoint.explain(status, fault::http_fault(status, wait, &body, endpoint.quoter()))
 }
 
@@ -109,7 +113,7 @@ fn is_foreign(response: &Response) -> bool {
 }
 
 /// As much of a body as comes in time, at most 64 KiB.
-async fn start_of(mut response: Response, idle: Duration) -> String {
+async fn start_of(mut response: Response, idle: Duration, quoter: &Quoter) -> String {
     let mut body = Vec::new();
     let reading = async {
         while body.len() < BODY_BYTES
@@ -120,5 +124,7 @@ async fn start_of(mut response: Response, idle: Duration) -> String {
     };
     // What has come until then is enough.
     let _ = timeout(idle.min(BODY_PATIENCE), reading).await;
-    String::from_utf8_lossy(&body).into_owned()
+    let text = String::from_utf8_lossy(&body);
+    // A secret may have been cut with it.
+    if body.len() < BODY_BYTES { text.into_owned() } else { quoter.begun(&text) }
 }

@@ -1,5 +1,6 @@
 //! Other people's words in our errors: keys out, escapes out, short.
 
+use cyberine_process::TAIL_BYTES;
 use cyberine_types::Secret;
 
 use crate::redact::Redactor;
@@ -7,6 +8,9 @@ use crate::text::EscapeStripper;
 
 /// The most that is quoted, in bytes of UTF-8.
 pub(crate) const QUOTE_BYTES: usize = 2048;
+
+/// How many bytes spell one of a secret at most, all backslashes included.
+const SPELLED: usize = 16;
 
 /// Quotes what a provider said without the secrets it was given.
 #[derive(Debug, Clone, Default)]
@@ -34,9 +38,26 @@ impl Quoter {
 
     /// The end of `text`: redacted, on one line, at most 2 KiB.
     pub(crate) fn tail(&self, text: &str) -> String {
-        let clean = self.clean(text);
+        let mut plain = String::with_capacity(text.len());
+        EscapeStripper::default().push(text, &mut plain);
+        let clean = self.clean(if text.len() >= TAIL_BYTES { self.ended(&plain) } else { &plain });
         let start = clean.ceil_char_boundary(clean.len().saturating_sub(QUOTE_BYTES));
         clean[start..].to_owned()
+    }
+
+    /// A text whose end was cut off, without what may be the beginning of a secret there.
+    pub(crate) fn begun(&self, text: &str) -> String {
+        let mut plain = String::with_capacity(text.len());
+        EscapeStripper::default().push(text, &mut plain);
+        Redactor::of(self.secrets.clone()).push(&plain)
+    }
+
+    /// A text whose beginning was cut off, without what may be the end of a secret there: up to the
+    /// first white space.
+    fn ended<'a>(&self, text: &'a str) -> &'a str {
+        let longest = self.secrets.iter().map(|secret| secret.expose().len()).max().unwrap_or_default();
+        let end = text.find(char::is_whitespace).unwrap_or_else(|| longest.saturating_mul(SPELLED));
+        text.get(text.ceil_char_boundary(end)..).unwrap_or_default()
     }
 
     fn clean(&self, text: &str) -> String {
@@ -63,6 +84,16 @@ impl Quoter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_piece_of_a_key_at_a_cut_never_passes() {
+        let quoter = Quoter::new(vec![Secret::new("sk-hunter2")]);
+        let escapes = "\u{1b}[0m".repeat(TAIL_BYTES / 4);
+        for text in [format!("hunter2{escapes} said"), format!("hunter2 said{escapes}")] {
+            assert_eq!(quoter.tail(&text), "said");
+        }
+        assert_eq!(quoter.begun(&format!("said {escapes}sk-\u{1b}[0mhunt")), "said ");
+    }
 
     #[test]
     fn a_key_never_passes_wherever_it_stands() {

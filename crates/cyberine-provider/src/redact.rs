@@ -158,6 +158,20 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_in_entities_or_across_a_line_is_one() {
+        for text in ["sk&#45;hun&#x2F;ter2", "sk-hun&#x2f;te\nr2", "s&#107;-hun/\r\nter2"] {
+            for cut in 0..=text.len() {
+                assert_eq!(
+                    pieces(&["sk-hun/ter2"], &[&text[..cut], &text[cut..]]),
+                    "[redacted]",
+                    "{text} {cut}"
+                );
+            }
+        }
+        assert_eq!(pieces(&["sk-hun/ter2"], &["sk&#45; and\nsk\n"]), "sk&#45; and\nsk\n");
+    }
+
+    #[test]
     fn only_what_may_begin_a_secret_is_held_back() {
         let mut redactor = redactor(&["sk-hunter2"]);
         assert_eq!(redactor.push("all of it s"), "all of it ");

@@ -13,7 +13,7 @@ use super::queue::Receiver;
 use crate::OutputError;
 
 /// How much of the error stream is kept: its last bytes.
-pub(crate) const TAIL_BYTES: usize = 8 * 1024;
+pub const TAIL_BYTES: usize = 8 * 1024;
 
 const CHUNK_BYTES: usize = 16 * 1024;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, error::TrySendError};
 
 use crate::SendError;
 
@@ -17,21 +17,21 @@ const OVERHEAD: usize = 64;
 /// The end that messages are put in at.
 #[derive(Debug)]
 pub(super) struct Sender {
-    messages: mpsc::UnboundedSender<Bytes>,
+    messages: mpsc::Sender<Bytes>,
     held: Arc<AtomicUsize>,
 }
 
 /// The end that they come out of.
 #[derive(Debug)]
 pub(super) struct Receiver {
-    messages: mpsc::UnboundedReceiver<Bytes>,
+    messages: mpsc::Receiver<Bytes>,
     held: Arc<AtomicUsize>,
     /// What the message takes up that was handed out last.
     out: usize,
 }
 
 pub(super) fn queue() -> (Sender, Receiver) {
-    let (sender, receiver) = mpsc::unbounded_channel();
+    let (sender, receiver) = mpsc::channel(BYTES_IN_FLIGHT / OVERHEAD);
     let held = Arc::new(AtomicUsize::new(0));
     (Sender { messages: sender, held: Arc::clone(&held) }, Receiver { messages: receiver, held, out: 0 })
 }
@@ -45,7 +45,13 @@ impl Sender {
             return Err(if self.messages.is_closed() { SendError::Closed } else { SendError::Full });
         }
         self.held.fetch_add(size, Ordering::AcqRel);
-        self.messages.send(message).map_err(|_| SendError::Closed)
+        self.messages.try_send(message).map_err(|error| {
+            self.held.fetch_sub(size, Ordering::AcqRel);
+            match error {
+                TrySendError::Full(_) => SendError::Full,
+                TrySendError::Closed(_) => SendError::Closed,
+            }
+        })
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) struct Found {
 
 /// Whether a spelling of `secret` may begin with `byte`.
 pub(super) fn may_begin(secret: &str, byte: u8) -> bool {
-    matches!(byte, b'\\' | b'%') || secret.as_bytes().first() == Some(&byte)
+    matches!(byte, b'\\' | b'%' | b'&') || secret.as_bytes().first() == Some(&byte)
 }
 
 /// Looks for `secret` at the beginning of `text`, however it is spelled.
@@ -28,7 +28,11 @@ pub(super) fn find(secret: &str, text: &str) -> Found {
     for c in secret.chars() {
         let mut next = Vec::new();
         for at in ends {
-            begun |= spellings(c, &text[at..], &mut |length| next.push(at + length));
+            // A text that is wrapped may be wrapped within.
+            let wrapped = ["\n", "\r\n"].into_iter().find(|line| at > 0 && text[at..].starts_with(line));
+            for at in [Some(at), wrapped.map(|line| at + line.len())].into_iter().flatten() {
+                begun |= spellings(c, &text[at..], &mut |length| next.push(at + length));
+            }
         }
         if next.is_empty() {
             return Found { whole: None, begun };
@@ -50,6 +54,8 @@ fn spellings(c: char, text: &str, end: &mut impl FnMut(usize)) -> bool {
         None => true,
         Some(b'\\') => escapes(c, text, end),
         Some(b'%') => percent(c, text, end),
+        Some(b'&') => entity(c, text, end),
+        Some(b'\r') => text.len() == 1,
         Some(_) => false,
     }
 }
@@ -125,6 +131,23 @@ fn percent(c: char, text: &str, end: &mut impl FnMut(usize)) -> bool {
     }
     end(at);
     false
+}
+
+/// `&#`, the number of `c` and `;`.
+fn entity(c: char, text: &str, end: &mut impl FnMut(usize)) -> bool {
+    let number = u32::from(c);
+    let mut begun = false;
+    for entity in [format!("&#{number};"), format!("&#x{number:x};"), format!("&#x{number:02x};")] {
+        let there = text.len().min(entity.len());
+        if text.as_bytes()[..there].eq_ignore_ascii_case(&entity.as_bytes()[..there]) {
+            if there == entity.len() {
+                end(there);
+            } else {
+                begun = true;
+            }
+        }
+    }
+    begun
 }
 
 /// How many backslashes `text` begins with; one more than counts at most.
