@@ -82,15 +82,28 @@ pub(crate) async fn orchestrate(
 /// What a call would do and cost, without doing it.
 pub(crate) async fn forecast(services: &Services, prompt: String, by: String) -> Result<ToolResult, String> {
     let forecast = services.dispatcher.forecast(prompt, by).await?;
-    Ok(ToolResult::ok(fit(|budget, _| {
+    Ok(ToolResult::ok(shown(&forecast)))
+}
+
+/// As much of it as fits; where lists were cut it is `truncated` and says how long they are.
+fn shown(forecast: &Forecast) -> Value {
+    fit(|budget, _| {
         let mut shown = json!(forecast);
-        for list in ["candidates", "judgeProviders", "providers", "caps"] {
-            if let Some(list) = shown[list].as_array_mut() {
+        let mut more = Vec::new();
+        for name in ["candidates", "judgeProviders", "providers", "caps"] {
+            if let Some(list) = shown[name].as_array_mut().filter(|list| list.len() > budget.list) {
+                more.push(format!("{} {name}", list.len()));
                 list.truncate(budget.list);
             }
         }
-        json!({ "forecast": shown, "detail": foretold(&forecast, budget.preview) })
-    })))
+        let detail = foretold(forecast, budget.preview);
+        if more.is_empty() {
+            return json!({ "forecast": shown, "detail": detail });
+        }
+        shown["truncated"] = json!(true);
+        let all = format!("; of {} the first {} are shown", more.join(", "), budget.list);
+        json!({ "forecast": shown, "detail": format!("{detail}{all}") })
+    })
 }
 
 fn foretold(forecast: &Forecast, limit: usize) -> String {
@@ -100,12 +113,15 @@ fn foretold(forecast: &Forecast, limit: usize) -> String {
         .filter(|one| one.at_most_usd.is_none())
         .map(|one| one.provider.as_str())
         .collect();
-    let rest = match unknown.as_slice() {
-        [] => String::new(),
-        names => format!(", and what nobody knows of {}", names.join(", ")),
-    };
     let (likely, at_most) = (forecast.likely_usd, forecast.at_most_usd);
-    let cost = format!("nothing was dispatched; it would cost about {likely}, at most {at_most}{rest}");
+    let cost = match unknown.as_slice() {
+        [] => format!("it would cost about {likely}, at most {at_most}"),
+        names => {
+            let names = cut(&names.join(", "), limit / 2);
+            format!("it would cost about {likely} as far as is known; nobody knows the most for {names}")
+        }
+    };
+    let cost = format!("nothing was dispatched; {cost}");
     let refusal = forecast.refusal.as_ref().map(|refusal| format!("; it would be refused: {refusal}"));
     let note = forecast.note.as_ref().map(|note| format!("; {note}"));
     cut(&format!("{cost}{}{}", refusal.unwrap_or_default(), note.unwrap_or_default()), limit)
@@ -204,4 +220,61 @@ fn names(plan: &Plan) -> String {
     let more = plan.candidates.len().saturating_sub(NAMED);
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{} providers ({}{rest})", plan.candidates.len(), named.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bounded::{MAX_RESULT, size};
+    use cyberine_orchestrator::ProviderForecast;
+    use cyberine_types::{Billing, Usd};
+
+    fn forecast(providers: usize, at_most: Option<Usd>) -> Forecast {
+        let name = |n: usize| format!("provider-with-a-long-name-{n}-{}", "x".repeat(60));
+        Forecast {
+            candidates: (0..providers).map(name).collect(),
+            judges: vec!["consensus"],
+            judge_providers: (0..providers).map(name).collect(),
+            providers: (0..providers)
+                .map(|n| ProviderForecast {
+                    provider: name(n),
+                    model: None,
+                    billing: Billing::Metered,
+                    candidate_turns: 1,
+                    judge_turns: 0,
+                    at_most_usd: at_most,
+                    likely_usd: Some(Usd::from_micros(20_000)),
+                })
+                .collect(),
+            at_most_usd: Usd::from_micros(20_000),
+            likely_usd: Usd::from_micros(20_000),
+            complete: at_most.is_some(),
+            holds_usd: Usd::ZERO,
+            caps: Vec::new(),
+            refusal: None,
+            note: None,
+        }
+    }
+
+    #[test]
+    fn lists_that_are_cut_are_said_to_be() {
+        let few = shown(&forecast(2, Some(Usd::ZERO)));
+        assert_eq!((few["forecast"].get("truncated"), size(&few) <= MAX_RESULT), (None, true));
+        let many = shown(&forecast(150, Some(Usd::ZERO)));
+        assert!(many["forecast"]["truncated"] == true && size(&many) <= MAX_RESULT);
+        let detail = many["detail"].as_str().unwrap();
+        assert!(
+            detail.contains("; of 150 candidates, 150 judgeProviders, 150 providers the first"),
+            "{detail}"
+        );
+    }
+
+    #[test]
+    fn nobody_knows_the_most_is_said_where_it_is_so() {
+        let told = foretold(&forecast(1, None), 2_000);
+        assert!(
+            !told.contains("at most") && told.contains("nobody knows the most for provider-with"),
+            "{told}"
+        );
+    }
 }

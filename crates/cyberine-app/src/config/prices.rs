@@ -111,8 +111,13 @@ fn fault(entry: &PriceEntry) -> Option<String> {
     let days = [("date", Some(&entry.date)), ("from", entry.from.as_ref()), ("until", entry.until.as_ref())];
     for (key, day) in days {
         if day.is_some_and(|day| !is_day(day)) {
-            return Some(format!("`{key}` must be a day such as `2026-11-30`, as a text"));
+            return Some(format!("`{key}` must be a day such as `\"2026-11-30\"`, as a text"));
         }
+    }
+    if let (Some(from), Some(until)) = (&entry.from, &entry.until)
+        && until < from
+    {
+        return Some(format!("it holds on no day: `until` ({until}) is before `from` ({from})"));
     }
     let (key, _) = entry.prices().all().into_iter().find(|(_, price)| exceeds(Some(*price)))?;
     Some(format!("`{key}` {}", too_much()))
@@ -121,7 +126,17 @@ fn fault(entry: &PriceEntry) -> Option<String> {
 /// Whether it is written like a day; days in this form are in the order of their texts.
 fn is_day(text: &str) -> bool {
     let form = text.bytes().map(|byte| if byte.is_ascii_digit() { b'0' } else { byte });
-    form.eq(*b"0000-00-00") && (1..=12).contains(&number(text, 5)) && (1..=31).contains(&number(text, 8))
+    let form = form.eq(*b"0000-00-00");
+    let year = text.get(..4).and_then(|digits| digits.parse::<u32>().ok()).unwrap_or_default();
+    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let days = match number(text, 5) {
+        2 if leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => 0,
+    };
+    form && (1..=days).contains(&number(text, 8))
 }
 
 fn number(text: &str, at: usize) -> u32 {
@@ -152,11 +167,19 @@ mod tests {
         let fine = "[[model]]\nnames = [\"m\"]\ndate = \"2026-11-30\"\ninput_usd_per_mtok = 1\noutput_usd_per_mtok = 2\n";
         assert_eq!(read(fine).unwrap().entries.len(), 1);
         assert_eq!(read("").unwrap(), PriceTable::default());
+        assert_eq!(read(&fine.replace("2026-11-30", "2028-02-29")).unwrap().entries.len(), 1);
         for (from, to, said) in [
             ("names", "name", ":2:1: unknown key `name` in [model]; did you mean `names`?"),
             ("[[model]]", "[[models]]", ":1:3: unknown key `models` in the file"),
             ("2026-11-30", "30.11.2026", ":1:3: [[model]] number 1 (`m`): `date` must be a day such as"),
             ("2026-11-30", "2026-13-30", "`date` must be a day"),
+            ("2026-11-30", "2026-02-29", "`date` must be a day"),
+            ("\"2026-11-30\"", "2026-11-30", "a day in quotes, such as \"2026-11-30\""),
+            (
+                "\"2026-11-30\"",
+                "\"2026-11-30\"\nfrom = \"2026-12-02\"\nuntil = \"2026-12-01\"",
+                "`until` (2026-12-01) is before `from` (2026-12-02)",
+            ),
             ("[\"m\"]", "[]", "`names` must name the models"),
             ("= 1", "= 1e9", "`input_usd_per_mtok` is more than"),
             ("= 1", "= -1", "must be a number that is zero or more"),

@@ -69,6 +69,9 @@ impl ConfigSource {
 fn open(path: &Path) -> io::Result<Option<File>> {
     match rustix::fs::open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()) {
         Ok(descriptor) => Ok(Some(File::from(descriptor))),
+        Err(rustix::io::Errno::NOENT) if path.is_symlink() => {
+            Err(io::Error::other("it is a link to a file that is not there"))
+        }
         Err(rustix::io::Errno::NOENT) => Ok(None),
         Err(error) => Err(error.into()),
     }
@@ -104,6 +107,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("cyberine.toml");
         assert_eq!(ConfigSource::read(&path).unwrap(), None);
+        let link = directory.path().join("link.toml");
+        std::os::unix::fs::symlink("nowhere", &link).unwrap();
+        assert!(matches!(ConfigSource::read(&link), Err(ConfigError::Unreadable { .. })));
         std::fs::write(&path, "[budget]\n").unwrap();
         for (mode, fine) in [(0o600, true), (0o644, true), (0o664, false), (0o646, false)] {
             std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();

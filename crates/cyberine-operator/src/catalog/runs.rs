@@ -30,7 +30,7 @@ pub(super) fn orchestrate() -> Tool {
             "forecast": { "type": "object", "properties": {
                 "candidates": texts, "judges": texts, "judgeProviders": texts, "providers": array,
                 "atMostUsd": number, "likelyUsd": number, "complete": boolean, "holdsUsd": number,
-                "caps": array, "refusal": text, "note": text,
+                "caps": array, "refusal": text, "note": text, "truncated": boolean,
             } },
         }, ["runId", "status", "detail", "pollWith", "cancelWith"], ["forecast", "detail"]),
         annotations: Annotations {

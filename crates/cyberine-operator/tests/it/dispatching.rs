@@ -206,7 +206,7 @@ async fn a_dry_run_tells_what_it_would_cost_and_changes_nothing() {
     let detail = reply["detail"].as_str().unwrap();
     assert!(
         detail.starts_with("nothing was dispatched; it would cost")
-            && detail.contains("nobody knows of a, b"),
+            && detail.contains("nobody knows the most for a, b"),
         "{detail}"
     );
     assert_eq!(stage.store.unsettled().await.unwrap(), []);

@@ -19,9 +19,12 @@ pub(super) fn print(forecast: &Forecast, out: &Out) {
     out.line("");
     forecast.providers.iter().for_each(|one| provider(one, out));
     out.line("");
-    let rest = if forecast.complete { "" } else { ", and what nobody knows" };
-    let (likely, at_most) = (forecast.likely_usd, forecast.at_most_usd);
-    let total = format!("about {likely}, at most {at_most}{rest}; it would hold {}", forecast.holds_usd);
+    let (likely, holds) = (forecast.likely_usd, forecast.holds_usd);
+    let total = if forecast.complete {
+        format!("about {likely}, at most {}; it would hold {holds}", forecast.at_most_usd)
+    } else {
+        format!("about {likely} is known, and nobody knows what at most; it would hold {holds}")
+    };
     out.line(out.paint(Style::Strong, total));
     forecast.caps.iter().for_each(|one| cap(one, out));
     if let Some(refusal) = &forecast.refusal {
@@ -43,6 +46,7 @@ fn provider(one: &ProviderForecast, out: &Out) {
     };
     let cost = match (one.likely_usd, one.at_most_usd) {
         (Some(likely), Some(at_most)) => format!("about {likely}, at most {at_most}"),
+        (Some(likely), None) => format!("about {likely}, nobody knows what at most"),
         _ => "nobody knows what it costs".to_owned(),
     };
     out.line(format_args!(

@@ -61,9 +61,10 @@ fn show(day: &Day, caps: &[Standing], out: &Out) {
             continue;
         }
         out.line(format_args!("  {group}"));
-        for line in lines {
+        for line in &lines {
             let cap = left(caps.iter().find(|cap| cap.is_on("provider", &line.provider)));
-            provider(line, &cap, out);
+            let name = told_apart(&line.provider, lines.iter().map(|one| one.provider.as_str()));
+            provider(line, &name, &cap, out);
         }
     }
     if !day.callers.is_empty() {
@@ -72,7 +73,8 @@ fn show(day: &Day, caps: &[Standing], out: &Out) {
     for one in day.callers.iter().take(CALLERS) {
         let cap = left(caps.iter().find(|cap| cap.is_on("caller", &one.caller)));
         let money = self::money(one.spent_usd, one.held_usd);
-        out.line(format_args!("    {:<24}{money}, runs: {}{cap}", cut(&one.caller, NAME), one.runs));
+        let name = told_apart(&one.caller, day.callers.iter().map(|one| one.caller.as_str()));
+        out.line(format_args!("    {name:<24}{money}, runs: {}{cap}", one.runs));
     }
     if day.callers.len() > CALLERS {
         let more = format_args!("    and {} more that cost no more (--json)", day.callers.len() - CALLERS);
@@ -81,14 +83,20 @@ fn show(day: &Day, caps: &[Standing], out: &Out) {
     out.line("");
 }
 
-fn provider(line: &ProviderLine, cap: &str, out: &Out) {
+/// A name, short where that still tells it from the others.
+fn told_apart<'a>(name: &str, mut all: impl Iterator<Item = &'a str>) -> String {
+    let short = cut(name, NAME);
+    if all.any(|other| other != name && cut(other, NAME) == short) { cut(name, usize::MAX) } else { short }
+}
+
+fn provider(line: &ProviderLine, name: &str, cap: &str, out: &Out) {
     let costs = line.billing == Billing::Metered || line.spent_usd + line.held_usd > Usd::ZERO;
     let money = if costs { format!("{}; ", money(line.spent_usd, line.held_usd)) } else { String::new() };
     let used = format!("turns: {}, tokens in: {}, out: {}", line.turns, line.input, line.output);
-    out.line(format_args!("    {:<24}{money}{used}{cap}", cut(&line.provider, NAME)));
+    out.line(format_args!("    {name:<24}{money}{used}{cap}"));
     if line.unknown_cost > 0 {
         let unknown = format!(
-            "      of {} nobody knows what they cost: such a run is charged at least what it held",
+            "      of {} nobody knows what they cost: such a run is charged at least what it held here",
             line.unknown_cost
         );
         out.line(out.paint(Style::Faint, unknown));
@@ -101,4 +109,16 @@ fn money(spent: Usd, held: Usd) -> String {
 
 fn left(cap: Option<&Standing>) -> String {
     cap.map(|cap| format!("; {} left of {}", cap.left_usd, cap.cap_usd)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_are_cut_where_that_tells_them_apart() {
+        let (long, other) = (format!("{}a", "x".repeat(40)), format!("{}b", "x".repeat(40)));
+        assert_eq!(told_apart(&long, [long.as_str(), "y"].into_iter()), format!("{}…", "x".repeat(31)));
+        assert_eq!(told_apart(&long, [long.as_str(), other.as_str()].into_iter()), long);
+    }
 }
