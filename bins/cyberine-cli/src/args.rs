@@ -43,7 +43,8 @@ pub(crate) enum Command {
     Init(Init),
     /// Show what a project's configuration would do, and ask whether to allow it.
     Trust(TrustArgs),
-    /// Register the server with an MCP host: shows the change, and makes it with a backup.
+    /// Register the server with an MCP host: shows the change, and makes it with a backup. Claude Code's
+    /// own command makes it where that is on the PATH.
     Install(Install),
     /// Check the home, the database, the configuration and the providers.
     Doctor(Doctor),

@@ -11,8 +11,10 @@ use crate::decision::{told, waits};
 use crate::message::moment;
 use crate::out::{Out, Style};
 use crate::plain::{cut, escaped, plain, quoted, quoted_address};
-use crate::table::{aligned, fitting, side_by_side};
+use crate::table::{aligned, fitting, side_by_side, wrap};
 
+/// How much is shown of why a candidate failed, in characters.
+const NOTE: usize = 2_000;
 /// How much of each answer stands in its column.
 const COLUMN_CHARACTERS: usize = 600;
 
@@ -59,6 +61,10 @@ fn print_step(out: &Out, step: &Step) {
     let rows: Vec<Vec<String>> = step.candidates.iter().map(row).collect();
     for (candidate, line) in step.candidates.iter().zip(aligned(&rows)) {
         out.line(format_args!("  {} {line}", mark(out, candidate.state)));
+        let room = out.width().saturating_sub(6);
+        for line in note(candidate).iter().flat_map(|note| wrap(&cut(note, NOTE), room)) {
+            out.line(format_args!("      {line}"));
+        }
     }
     print_answers(out, step);
     if let Some(verdict) = &step.verdict {
@@ -120,8 +126,8 @@ fn heading(out: &Out, text: &str) {
     out.line(out.paint(Style::Strong, text));
 }
 
-/// One line about a candidate: name, wire, model, state, what it used.
-pub(crate) fn row(candidate: &Candidate) -> Vec<String> {
+/// Why a candidate has no answer, or not the one that was wanted.
+fn note(candidate: &Candidate) -> Option<String> {
     let kept = if candidate.kept_from.is_some() { "keeps its answer of before, after " } else { "" };
     let failed = candidate.error.as_ref().map(|error| format!("{kept}{}: {}", error.code, error.message));
     let stood_in = || {
@@ -129,7 +135,11 @@ pub(crate) fn row(candidate: &Candidate) -> Vec<String> {
             format!("in place of {}: {}", first.model.as_deref().unwrap_or("its model"), first.error.code)
         })
     };
-    let note = failed.or_else(stood_in).map(|note| cut(&note, 160));
+    failed.or_else(stood_in)
+}
+
+/// One line about a candidate: name, wire, model, state, what it used.
+pub(crate) fn row(candidate: &Candidate) -> Vec<String> {
     vec![
         escaped(&candidate.id),
         escaped(&candidate.kind),
@@ -137,7 +147,6 @@ pub(crate) fn row(candidate: &Candidate) -> Vec<String> {
         candidate.state.name().to_owned(),
         billed(&candidate.usage, candidate.billing),
         candidate.duration_ms.map(seconds).unwrap_or_default(),
-        note.unwrap_or_default(),
     ]
 }
 
@@ -155,6 +164,13 @@ pub(crate) fn usage(usage: &Usage) -> String {
 
 /// What a run has used, and of how many of its turns nobody knows the cost.
 fn used_by(run: &Run) -> String {
+    let mut candidates = run.steps.iter().flat_map(|step| &step.candidates);
+    if run.usage.basis == CostBasis::Scripted && candidates.any(|one| one.billing != Billing::Scripted) {
+        return format!(
+            "{} tokens (some answers are scripted: no model was called for them)",
+            tokens(&run.usage)
+        );
+    }
     with_unknown(&run.usage, unknown_turns(run))
 }
 

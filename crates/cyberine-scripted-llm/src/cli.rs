@@ -33,6 +33,14 @@ exec    does the same, and prints the lines of `codex exec --json`.
 acp     holds the dialogue of an agent of the Agent Client Protocol, and asks before it uses a tool.
 gemini, opencode and aider print what those programs print for one prompt; aider's is in a file.
 
+A script is TOML: rules in order, of which the first that fits a request answers it.
+  [[rule]]
+  when = { model = \"scripted/a\", user = \"(?i)capital\", call = 1 }   # each optional; `user` is a pattern
+  text = \"Paris.\"                      # or json = {}, judge = \"fair\", refusal = \"…\"
+  fault = { status = { code = 429, retry_after = \"1\" } }            # in place of an answer
+Beside the rules: seed = 7, key = \"what a request must carry\", models = [\"scripted/more\"]. A wrong
+key is refused with the right ones.
+
 Without --script the built-in demo answers. --control names a server that releases holds.
 ";
 
@@ -156,6 +164,11 @@ fn parse(args: &[String]) -> Result<Command, UsageError> {
         "--help" | "-h" | "help" => Ok(Command::Say(HELP.to_owned())),
         "--version" | "-v" => {
             Ok(Command::Say(format!("{} (scripted, no model is called)\n", env!("CARGO_PKG_VERSION"))))
+        }
+        "serve" | "answer" | "exec" | "acp" | "gemini" | "opencode" | "aider"
+            if rest.iter().any(|arg| arg == "--help" || arg == "-h") =>
+        {
+            Ok(Command::Say(HELP.to_owned()))
         }
         "serve" => parse_serve(rest),
         "answer" => parse_answer(rest),

@@ -94,14 +94,15 @@ fn a_file_that_switches_nobody_on_is_named_and_not_made_anew() {
 
 #[test]
 fn a_model_that_is_not_there_is_told_with_those_that_are() {
-    let server = ScriptedServer::start(Script::parse("[[rule]]\ntext = 'ready'").unwrap()).unwrap();
+    let server = ScriptedServer::start(Script::parse("models = ['scripted/here']").unwrap()).unwrap();
     let place = Place::with(&format!(
         "[providers.chat]\nkind = \"openai\"\nbase_url = \"{}/v1\"\nmodel = \"no-such\"\n",
         server.base_url()
     ));
     let said = place.run(&["doctor", "providers"]);
     assert_eq!(said.code, Some(69), "{said:?}");
-    let lists = format!("`no-such` is not among those that `{}/v1/models` lists: scripted/", server.base_url());
+    let lists =
+        format!("`no-such` is not among those that `{}/v1/models` lists: scripted/here", server.base_url());
     assert!(said.out.contains(&lists), "{said:?}");
 }
 

@@ -116,11 +116,13 @@ impl<'a> Document<'a> {
     fn diagnose(&self, value: &Value<'a>, section: &str, error: &toml::de::Error) -> ConfigError {
         let span = error.span().filter(|span| !span.is_empty()).unwrap_or_else(|| value.span());
         let Some(word) = UnknownWord::of(error.message()) else {
+            let section = table_at(value, span.start, section).unwrap_or_else(|| section.to_owned());
             let message = format!("[{section}]: {}", error.message());
             return ConfigError::Invalid { at: place(self.source, span.start), message };
         };
         // An enum buffers its table before it looks at it, and forgets where the word stood.
         let start = locate(value, &word.found, &span).map_or(span.start, |span| span.start);
+        let section = &table_at(value, start, section).unwrap_or_else(|| section.to_owned());
         let known: Vec<&str> = word.known.iter().map(String::as_str).collect();
         match word.kind {
             Word::Key => unknown(self.source, start, &word.found, &format!("[{section}]"), &known),
@@ -172,9 +174,15 @@ fn unknown(source: &ConfigSource, offset: usize, key: &str, within: &str, known:
     }
 }
 
+/// What people call the key that they want to pay with.
+const KEYS: [&str; 5] = ["api_key", "apikey", "key", "token", "api_token"];
+
 /// `; did you mean …` where one word is near, else the words there are.
 fn advice(found: &str, known: &[&str]) -> String {
     let lower = found.to_ascii_lowercase();
+    if KEYS.contains(&lower.as_str()) && known.contains(&"api_key_env") {
+        return "; a key never stands in a file: name the variable that holds it in `api_key_env`".to_owned();
+    }
     let near = known.iter().map(|word| (strsim::damerau_levenshtein(&lower, word), word)).min();
     match near {
         Some((distance, word)) if distance <= found.chars().count().div_ceil(3).max(2) => {
@@ -209,6 +217,18 @@ impl UnknownWord {
         let mut words = rest.split('`').skip(1).step_by(2).map(str::to_owned);
         Some(Self { kind, found: words.next()?, known: words.collect() })
     }
+}
+
+/// The name of the table in which the key or the plain value at `start` stands.
+fn table_at(value: &Value<'_>, start: usize, name: &str) -> Option<String> {
+    value.get_ref().as_table()?.iter().find_map(|(key, value)| {
+        let holds = |span: Range<usize>| span.contains(&start);
+        let is_table = value.get_ref().is_table();
+        if holds(key.span()) && !is_table || !is_table && holds(value.span()) {
+            return Some(name.to_owned());
+        }
+        table_at(value, start, &format!("{name}.{}", key.get_ref()))
+    })
 }
 
 /// Where `word` stands as a key or a value within `value`, `within` first.
@@ -277,11 +297,11 @@ mod tests {
         );
         check(
             fault::<Nested>("[s]\ninner = { minimum = 1, minimun = 2 }"),
-            "c.toml:2:24: unknown key `minimun` in [s]; did you mean `minimum`?",
+            "c.toml:2:24: unknown key `minimun` in [s.inner]; did you mean `minimum`?",
         );
         check(
             fault::<Nested>("# é\n[s.inner]\n  colour = 1"),
-            "c.toml:3:3: unknown key `colour` in [s]; known here: `minimum`",
+            "c.toml:3:3: unknown key `colour` in [s.inner]; known here: `minimum`",
         );
         check(
             fault::<Tagged>("[s]\nmodel = \"m\"\nkind = \"plain\"\nColour = \"x\""),
@@ -295,6 +315,8 @@ mod tests {
         assert_eq!(tagged, "c.toml:3:8: [s]: `plane` is not a known value; did you mean `plain`?");
         let wrong_type = fault::<Nested>("[s]\namount = \"much\"");
         assert!(wrong_type.starts_with("c.toml:2:10: [s]: invalid type"), "{wrong_type}");
+        let nested = fault::<Nested>("[s.inner]\nminimum = 300");
+        assert!(nested.starts_with("c.toml:2:11: [s.inner]: invalid value"), "{nested}");
         let missing = fault::<Tagged>("[s]\nkind = \"plain\"");
         assert!(missing.starts_with("c.toml:1:1: [s]: missing field `model`"), "{missing}");
         let syntax = fault::<Nested>("[s]\namount = = 1");

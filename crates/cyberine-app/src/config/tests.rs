@@ -125,6 +125,12 @@ fn every_mistake_is_told_with_file_line_and_column() {
     check("[providers.a]\nkind = \"command\"\ncommand = []\n", ":3:1: `command` of provider `a`");
     check(&LOCAL.replace("local", "\"a b\""), ":1:12: `a b` cannot be a provider's name");
     check("[providers.a\n", ":1:13: ");
+    check("[orchestrate.roles.a]\nsample = 2\n", ":2:1: unknown key `sample` in [orchestrate.roles.a]");
+    check("[orchestrate.roles.a]\nsamples = 9\n", ":2:11: [orchestrate.roles.a]: `samples` is 9");
+    check(
+        "[providers.a]\nkind = \"openai\"\nmodel = \"m\"\nbase_url = \"https://h/v1\"\napi_key = \"sk\"\n",
+        ":5:1: unknown key `api_key` in [providers.a]; a key never stands in a file",
+    );
     check("[presence]\ntaem = \"red\"\n", ":2:1: unknown key `taem` in [presence]; did you mean `team`?");
     check("[presence]\nteam = \" \"\n", ":2:8: [presence]: a name must not be empty");
     check("[bus]\nbackend = \"nats\"\n", ":2:11: [bus]: there is no bus backend `nats` in this version");
@@ -306,7 +312,7 @@ fn amounts_that_nobody_means_are_refused() {
     check("[budget.callers]\n\" \" = 1\n", "[budget.callers]: a cap needs the name of whom it is on");
     check(
         "[budget.callers]\nx = -1\n",
-        ":2:5: [budget]: an amount in dollars must be a number that is zero or more",
+        ":2:5: [budget.callers]: an amount in dollars must be a number that is zero or more",
     );
     let priced = "[providers.a]\nkind = \"openai\"\nbase_url = \"https://h/v1\"\nmodel = \"m\"\n";
     for key in ["input", "output", "cached_read", "cache_write"] {

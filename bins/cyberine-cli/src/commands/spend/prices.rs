@@ -1,6 +1,7 @@
 //! `cyberine spend --prices`: what each provider's tokens cost, and who says so.
 
 use cyberine_app::{Exit, PriceSource, Problem, Workplace};
+use cyberine_provider::ProviderConfig;
 use cyberine_types::{Billing, Clock as _, SystemClock};
 use serde::Serialize;
 use serde_json::json;
@@ -19,6 +20,9 @@ struct Line {
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
     billing: Billing,
+    /// Whether the program reports what its turns cost.
+    #[serde(skip)]
+    reports: bool,
     #[serde(flatten)]
     priced: Option<PriceSource>,
 }
@@ -35,6 +39,7 @@ pub(super) async fn run(workplace: &Workplace, out: &Out) -> Result<Exit, Proble
             kind: provider.kind(),
             model: provider.profile().model.map(str::to_owned),
             billing: provider.billing(),
+            reports: reports(provider),
             priced: book.find(provider, &today),
         })
         .collect();
@@ -46,12 +51,22 @@ pub(super) async fn run(workplace: &Workplace, out: &Out) -> Result<Exit, Proble
     Ok(Exit::Done)
 }
 
+/// Whether what `provider` starts is known to report its cost.
+fn reports(provider: &ProviderConfig) -> bool {
+    let profile = provider.profile();
+    let is_opencode =
+        || profile.program.and_then(|program| program.file_stem()).is_some_and(|stem| stem == "opencode");
+    matches!(profile.kind, "claude-cli" | "aider") || (profile.kind == "acp" && is_opencode())
+}
+
 fn print(line: &Line, out: &Out) {
     let model = line.model.as_deref().map(|model| format!(" ({})", cut(model, NAME))).unwrap_or_default();
     let name = format!("{}{model}", cut(&line.provider, NAME));
     let Some(priced) = &line.priced else {
         let why = match line.billing {
-            Billing::Metered if line.kind == "claude-cli" => "by the token; the program reports its cost",
+            Billing::Metered if line.reports => {
+                "by the token; the program reports its cost where it knows it"
+            }
             Billing::Metered => {
                 "by the token; nobody knows its price: add it to `prices.toml` or to the provider"
             }
