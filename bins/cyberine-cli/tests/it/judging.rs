@@ -124,10 +124,7 @@ fn a_selftest_that_may_cost_asks_before_it_starts_and_ends_where_its_money_does(
     let said = place.run(&["judge", "selftest", "--yes", "--json"]);
     assert_eq!(said.code, Some(1), "{said:?}");
     let report = said.json();
-    assert!(
-        report["stopped"].as_str().unwrap().contains("the next request can cost $0.10"),
-        "{report}"
-    );
+    assert!(report["stopped"].as_str().unwrap().contains("the next request can cost $0.10"), "{report}");
     let spent = place.run(&["inspect", report["runId"].as_str().unwrap(), "--json"]).json();
     let usd = spent["usage"]["usd"].as_f64().unwrap();
     assert!(usd > 0.1 && usd <= 0.25, "{spent}");

@@ -50,7 +50,9 @@ impl Adversarial {
     /// Whether `critic` still has to look at `contender`: its author does only where nobody else can.
     fn owes(&self, critic: usize, contender: usize) -> bool {
         let others = || self.panel().into_iter().any(|at| !self.is_author(at, contender));
-        !self.heard.contains(&(critic, contender)) && !(self.is_author(critic, contender) && others())
+        let has_looked = self.heard.contains(&(critic, contender));
+        let leaves_it = || self.is_author(critic, contender) && others();
+        !has_looked && !leaves_it()
     }
 
     /// Whether `critic` has looked at every answer but its own.
