@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cyberine_app::Workplace;
-use cyberine_run_store::{Run, RunState, RunStore as _, Tick, TickKind, TickReader};
+use cyberine_run_store::{Run, RunState, Tick, TickKind, TickReader};
 use cyberine_types::RunId;
 
 /// Who of a run waits.
