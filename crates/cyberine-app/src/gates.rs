@@ -171,7 +171,10 @@ impl Files {
 
     /// What the file says. One that is not understood says nothing: what it closed is found out anew.
     fn read(&self) -> Result<GateState, GateError> {
-        let bytes = self.directory.read(&self.state_file(), MAX_BYTES).map_err(broken)?;
+        let bytes = match self.directory.read(&self.state_file(), MAX_BYTES) {
+            Err(FsError::TooLarge { .. }) => None,
+            read => read.map_err(broken)?,
+        };
         Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default())
     }
 

@@ -66,6 +66,10 @@ async fn no_file_tells_whose_account_it_is_and_a_broken_one_closes_nothing() {
     assert!(!told.contains("SECRET_KEY") && !told.contains("//h"), "{told}");
     std::fs::write(state, "{\"closed\":").unwrap();
     assert!(is_open(&gate).await);
+    std::fs::write(state, " ".repeat(MAX_BYTES + 1)).unwrap();
+    assert!(is_open(&gate).await);
+    gate.close(1, Duration::from_secs(60), "429".into()).await.unwrap();
+    assert!(!is_open(&gate).await, "it is replaced");
 }
 
 #[tokio::test]
