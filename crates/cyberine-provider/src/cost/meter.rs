@@ -4,6 +4,10 @@ use cyberine_types::{Billing, Usage, Usd};
 
 use super::{Counted, Tariff};
 
+/// The most tokens and the most money that one turn can have used; figures beyond are no figures.
+const MOST_TOKENS: u64 = 100_000_000;
+const MOST_USD: Usd = Usd::from_micros(1_000_000_000);
+
 /// Takes a turn's figures and says what each comes to. The cost is known once the wire has told its
 /// final figure, and only where that figure can be one of what the model has done.
 #[derive(Debug)]
@@ -51,7 +55,8 @@ impl Meter {
         let reported = if self.worked || input > 0 || output > 0 { paid } else { counted.reported };
         // No model works without a token read and one written.
         let possible = !self.worked || paid.is_some() || (input > 0 && output > 0);
-        self.tariff.apply(Counted { reported, whole: counted.whole && possible, ..counted })
+        let absurd = input.max(output) > MOST_TOKENS || paid.is_some_and(|usd| usd > MOST_USD);
+        self.tariff.apply(Counted { reported, whole: counted.whole && possible && !absurd, ..counted })
     }
 }
 
@@ -73,6 +78,20 @@ fn over(before: Counted, newer: Counted) -> Counted {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn figures_beyond_all_reason_are_no_cost() {
+        let metered = Tariff { billing: Billing::Metered, prices: None, trusts_script: false };
+        let usd = |input, micros| {
+            let tokens = Usage { input, output: 1, ..Usage::default() };
+            let reported = Some(Usd::from_micros(micros));
+            Meter::new(metered).count(Counted { tokens, reported, whole: true, ..Counted::default() }).usd
+        };
+        assert_eq!(usd(MOST_TOKENS, 7), Some(Usd::from_micros(7)));
+        assert_eq!(usd(MOST_TOKENS + 1, 7), None);
+        assert_eq!(usd(1, MOST_USD.micros()), Some(MOST_USD));
+        assert_eq!(usd(1, MOST_USD.micros() + 1), None);
+    }
     use crate::cost::Prices;
     use cyberine_types::CostBasis;
 
