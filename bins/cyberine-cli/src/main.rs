@@ -23,13 +23,15 @@ mod waiting;
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use cyberine_app::{Environment, Invocation, run_runner};
+use cyberine_app::{Environment, Invocation, run_guardian, run_runner};
 
 use crate::out::{Format, Out};
 
 fn main() -> ExitCode {
-    if let Some(run) = Invocation::runner_of_process() {
-        return run_runner(run);
+    match Invocation::internal_of_process() {
+        Some(Invocation::Run(run)) => return run_runner(run),
+        Some(Invocation::Guard(run)) => return run_guardian(run),
+        _ => {}
     }
     let environment = Environment::read();
     cyberine_app::start_telemetry(&environment);

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use cyberine_app::{Exit, Invocation, StdioGuard, run_runner, say, serve_stdio};
+use cyberine_app::{Exit, Invocation, StdioGuard, run_guardian, run_runner, say, serve_stdio};
 
 fn main() -> ExitCode {
     match Invocation::of_process() {
@@ -14,6 +14,7 @@ fn main() -> ExitCode {
             }
         },
         Ok(Invocation::Run(id)) => run_runner(id),
+        Ok(Invocation::Guard(id)) => run_guardian(id),
         Ok(Invocation::Say(text)) => say(Exit::Done, &text),
         Err(error) => say(Exit::Usage, &format!("cyberine-mcp: {error}\n")),
     }

@@ -10,14 +10,17 @@ use std::os::unix::net::UnixStream;
 
 use cyberine_process::ChildEnvironment;
 
+/// What a runner says of a run that it has settled.
+const SETTLED: &[u8] = b".";
 /// The most that is handed over, in bytes.
 const LIMIT: usize = 1 << 20;
 
-/// A channel with `variables` in it, for a program that is about to be started.
+/// A channel with `variables` in it: the end of a runner that is about to be started, and that of its
+/// guardian, who learns through it of the runner's end.
 ///
 /// # Errors
 /// Says so where the system does not take them all at once.
-pub(crate) fn offer(variables: &ChildEnvironment) -> Result<OwnedFd, String> {
+pub(crate) fn offer(variables: &ChildEnvironment) -> Result<Channel, String> {
     let mut text = Vec::new();
     for name in variables.names() {
         let value = variables.get(name).unwrap_or_default();
@@ -32,7 +35,13 @@ pub(crate) fn offer(variables: &ChildEnvironment) -> Result<OwnedFd, String> {
     send(&text).map_err(refused)
 }
 
-fn send(text: &[u8]) -> io::Result<OwnedFd> {
+/// The two ends of a channel.
+pub(crate) struct Channel {
+    pub(crate) runner: OwnedFd,
+    pub(crate) guardian: OwnedFd,
+}
+
+fn send(text: &[u8]) -> io::Result<Channel> {
     if text.len() > LIMIT {
         return Err(io::ErrorKind::WouldBlock.into());
     }
@@ -43,18 +52,29 @@ fn send(text: &[u8]) -> io::Result<OwnedFd> {
     rustix::net::sockopt::set_socket_send_buffer_size(&ours, room)?;
     ours.write_all(text)?;
     ours.shutdown(Shutdown::Write)?;
-    Ok(theirs.into())
+    ours.set_nonblocking(false)?;
+    Ok(Channel { runner: theirs.into(), guardian: ours.into() })
 }
 
 /// What was handed over through `channel`.
 ///
 /// # Errors
 /// Where it cannot be read, or was not written by [`offer`].
-pub(crate) fn accept(channel: UnixStream) -> io::Result<Vec<(OsString, OsString)>> {
+pub(crate) fn accept(channel: &UnixStream) -> io::Result<Vec<(OsString, OsString)>> {
     let mut text = Vec::new();
     channel.take(LIMIT as u64).read_to_end(&mut text)?;
     let variables = text.split(|byte| *byte == 0).filter(|variable| !variable.is_empty());
     variables.map(variable).collect()
+}
+
+/// Tells the guardian that the run is settled. A guardian that is not there needs no telling.
+pub(crate) fn dismiss(mut channel: UnixStream) {
+    let _ = channel.write_all(SETTLED);
+}
+
+/// Waits for the end of the runner, and says whether it left its run settled.
+pub(crate) fn was_dismissed(channel: OwnedFd) -> bool {
+    UnixStream::from(channel).read_exact(&mut [0; SETTLED.len()]).is_ok()
 }
 
 fn variable(text: &[u8]) -> io::Result<(OsString, OsString)> {
@@ -72,7 +92,7 @@ mod tests {
     fn what_is_offered_is_accepted_as_it_was() {
         let long = "k".repeat(90_000);
         let given = ChildEnvironment::allowed([]).set("A_KEY", "a=b\nc").set("EMPTY", "").set("LONG", &long);
-        let taken = accept(UnixStream::from(offer(&given).unwrap())).unwrap();
+        let taken = accept(&UnixStream::from(offer(&given).unwrap().runner)).unwrap();
         let expected = [("A_KEY", "a=b\nc"), ("EMPTY", ""), ("LONG", long.as_str()), ("TERM", "dumb")];
         assert_eq!(taken, expected.map(|(name, value)| (name.into(), value.into())));
     }
@@ -82,7 +102,22 @@ mod tests {
         let given = (0..60).fold(ChildEnvironment::allowed([]), |all, number| {
             all.set(format!("KEY_{number}"), "k".repeat(100_000))
         });
-        assert!(offer(&given).unwrap_err().contains("too long"));
+        assert!(offer(&given).err().unwrap().contains("too long"));
+    }
+
+    #[test]
+    fn a_guardian_knows_a_settled_run_from_a_dead_runner() {
+        for settled in [true, false] {
+            let Channel { runner, guardian } = offer(&ChildEnvironment::allowed([])).unwrap();
+            let runner = UnixStream::from(runner);
+            accept(&runner).unwrap();
+            if settled {
+                dismiss(runner)
+            } else {
+                drop(runner)
+            }
+            assert_eq!(was_dismissed(guardian), settled);
+        }
     }
 
     #[test]
@@ -90,6 +125,6 @@ mod tests {
         let (mut ours, theirs) = UnixStream::pair().unwrap();
         ours.write_all(b"A=1\0half").unwrap();
         drop(ours);
-        assert_eq!(accept(theirs).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        assert_eq!(accept(&theirs).unwrap_err().kind(), io::ErrorKind::InvalidData);
     }
 }

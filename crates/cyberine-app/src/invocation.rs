@@ -14,6 +14,8 @@ pub enum Invocation {
     Serve(ServeOptions),
     /// To carry out one run that was handed over. Internal.
     Run(RunId),
+    /// To settle one run should its runner die. Internal.
+    Guard(RunId),
     /// To say something on stdout and end.
     Say(String),
 }
@@ -47,10 +49,13 @@ pub enum UsageError {
         /// Why.
         source: LabelError,
     },
-    /// `--runner` with something that is no run id.
-    #[error("`--runner` needs a run's id; it is started by the server, not by hand")]
+    /// `--runner` or `--guard` with something that is no run id.
+    #[error("`--runner` and `--guard` need a run's id; they are started by the server, not by hand")]
     Runner,
 }
+
+/// The flag of the guardian of a run.
+pub(crate) const GUARD: &str = "--guard";
 
 /// The one surface this version has.
 const OPERATOR: &str = "operator";
@@ -64,13 +69,13 @@ impl Invocation {
         Self::parse(std::env::args_os().skip(1))
     }
 
-    /// The run this process was started to carry out, where its one flag is `--runner`. For
-    /// programs with a command line of their own.
+    /// What this process was started for, where that is a run: to carry it out or to guard it, with
+    /// nothing else on its command line. For programs with a command line of their own.
     #[must_use]
-    pub fn runner_of_process() -> Option<RunId> {
+    pub fn internal_of_process() -> Option<Self> {
         let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
         match Self::parse(arguments.iter().cloned()) {
-            Ok(Self::Run(id)) if arguments.len() == 2 => Some(id),
+            Ok(internal @ (Self::Run(_) | Self::Guard(_))) if arguments.len() == 2 => Some(internal),
             _ => None,
         }
     }
@@ -101,6 +106,10 @@ impl Invocation {
                 "--runner" => {
                     let id = value("--runner")?.to_string_lossy().parse();
                     return id.map(Self::Run).map_err(|_| UsageError::Runner);
+                }
+                GUARD => {
+                    let id = value(GUARD)?.to_string_lossy().parse();
+                    return id.map(Self::Guard).map_err(|_| UsageError::Runner);
                 }
                 _ => return Err(UsageError::Unknown(text)),
             }
@@ -187,6 +196,7 @@ mod tests {
         assert_eq!(presence.map(|label| label.unwrap().to_string()), ["red", "reviewer", "a b"]);
         let id = RunId::random();
         assert_eq!(parse(&["--runner", &id.to_string()]), Ok(Invocation::Run(id)));
+        assert_eq!(parse(&["--guard", &id.to_string()]), Ok(Invocation::Guard(id)));
         assert!(
             matches!(parse(&["--help"]), Ok(Invocation::Say(text)) if text.contains("CYBERINE_MCP_AUTH_TOKEN"))
         );
@@ -202,6 +212,7 @@ mod tests {
         assert_eq!(parse(&["--project"]), Err(UsageError::MissingValue("--project")));
         assert_eq!(parse(&["--surface", "operator,ask"]), Err(UsageError::Surface("ask".to_owned())));
         assert_eq!(parse(&["--runner", "../x"]), Err(UsageError::Runner));
+        assert_eq!(parse(&["--guard", "../x"]), Err(UsageError::Runner));
         let blank = UsageError::Label { flag: "--team", source: LabelError::Blank };
         assert_eq!(parse(&["--team", " "]), Err(blank));
     }

@@ -1,7 +1,8 @@
 //! A process of its own for every run.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cyberine_orchestrator::{LaunchError, Launched, Launcher, Plan};
@@ -12,8 +13,9 @@ use futures_util::future::BoxFuture;
 use rustix::fs::{Mode, OFlags};
 
 use crate::environment::{BACKEND_VARIABLE, Environment, HOME_VARIABLE, LOG_VARIABLE};
-use crate::handover;
+use crate::handover::{self, Channel};
 use crate::home::Home;
+use crate::invocation::GUARD;
 use crate::problem::chain;
 use crate::team;
 
@@ -22,6 +24,8 @@ const RUNNERS: [&str; 2] = ["cyberine-mcp", "cyberine"];
 
 /// Starts a runner (`--runner <run>`) for every run, with the run's lock as its standard input:
 /// this program again, where it is one of ours, else the `cyberine-mcp` beside it.
+///
+/// Beside it a guardian is started (`--guard <run>`), which settles the run should its runner die.
 ///
 /// The runner's environment is the allow-list of every child. The variables that the plan's
 /// providers need go to it through a [channel](handover), since the system shows the environment of
@@ -55,20 +59,28 @@ impl ProcessLauncher {
         let stdin = claim
             .into_lock()
             .ok_or_else(|| LaunchError { detail: "the run's claim lives in this process only".to_owned() })?;
-        let channel = handover::offer(&self.handed_over(plan)).map_err(|detail| LaunchError { detail })?;
+        let Channel { runner, guardian } =
+            handover::offer(&self.handed_over(plan)).map_err(|detail| LaunchError { detail })?;
+        let log = self.log(run).map_err(|detail| LaunchError { detail })?;
+        let guardian = log.try_clone().map(|log| self.guardian(run, &program, guardian, log));
         let child = detach(Detach {
             program: program.into_os_string(),
             args: vec!["--runner".into(), run.to_string().into()],
             environment: self.child_environment(),
             cwd: self.home.directory().to_owned(),
             stdin,
-            log: self.log(run).map_err(|detail| LaunchError { detail })?,
-            channel: Some(channel),
+            log,
+            channel: Some(runner),
         });
         let mut child = child.map_err(|error| LaunchError { detail: chain(&error) })?;
         let pid = child
             .pid()
             .ok_or_else(|| LaunchError { detail: "the runner ended as soon as it began".to_owned() })?;
+        // Without one the run goes on all the same, and is settled by whoever looks next.
+        let guarded = guardian.map_err(|error| error.to_string());
+        if let Err(error) = guarded.and_then(|start| detach(start).map_err(|error| chain(&error))) {
+            tracing::warn!(%run, "nobody watches over the runner: {error}");
+        }
         let ended = Box::pin(async move {
             match child.exited().await {
                 Ok(status) => tracing::debug!(%run, %status, "the runner has ended"),
@@ -76,6 +88,19 @@ impl ProcessLauncher {
             }
         });
         Ok(Launched { pid, ended })
+    }
+
+    /// The guardian of `run`, who is told of its runner's end through `leash`.
+    fn guardian(&self, run: RunId, program: &Path, leash: OwnedFd, log: File) -> Detach {
+        Detach {
+            program: program.into(),
+            args: vec![GUARD.into(), run.to_string().into()],
+            environment: self.child_environment(),
+            cwd: self.home.directory().to_owned(),
+            stdin: leash,
+            log,
+            channel: None,
+        }
     }
 
     /// The variables that the providers of `plan` need.

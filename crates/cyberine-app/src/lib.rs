@@ -23,6 +23,7 @@ mod environment;
 mod examining;
 mod exit;
 mod gates;
+mod guardian;
 mod handover;
 mod home;
 mod invocation;
@@ -58,6 +59,7 @@ pub use environment::{
 pub use examining::{Examined, Examining};
 pub use exit::{Exit, say};
 pub use gates::Closure;
+pub use guardian::run_guardian;
 pub use home::{Home, HomeError};
 pub use invocation::{Invocation, ServeOptions, UsageError, version};
 pub use launcher::ProcessLauncher;

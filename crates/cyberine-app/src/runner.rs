@@ -4,6 +4,7 @@ mod roll;
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,11 +46,11 @@ pub fn run_runner(id: RunId) -> ExitCode {
     let environment = Environment::read();
     telemetry::start(&environment);
     let ended = match handed {
-        Ok((lock, variables)) => carry_out(
-            id,
-            lock,
-            variables.into_iter().fold(environment, |all, (name, value)| all.with(name, value)),
-        ),
+        Ok(Handed { lock, variables, channel }) => {
+            let environment =
+                variables.into_iter().fold(environment, |all, (name, value)| all.with(name, value));
+            carry_out(id, lock, environment).map(|()| handover::dismiss(channel))
+        }
         Err(error) => Err(Problem::new(
             Exit::Usage,
             format!("a runner is started by dispatching a run, not by hand: {error}"),
@@ -64,11 +65,21 @@ pub fn run_runner(id: RunId) -> ExitCode {
     }
 }
 
-/// The lock of the run, and the variables that its providers need.
-fn take_over() -> std::io::Result<(OwnedFd, Vec<(OsString, OsString)>)> {
+/// What a runner is handed.
+struct Handed {
+    /// The lock of its run.
+    lock: OwnedFd,
+    /// What its providers need.
+    variables: Vec<(OsString, OsString)>,
+    /// What its guardian hears of its end by.
+    channel: UnixStream,
+}
+
+fn take_over() -> std::io::Result<Handed> {
     cyberine_process::conceal();
     let lock = cyberine_process::take_stdin()?;
-    Ok((lock, handover::accept(cyberine_process::take_channel()?)?))
+    let channel = cyberine_process::take_channel()?;
+    Ok(Handed { lock, variables: handover::accept(&channel)?, channel })
 }
 
 /// Removes the log of a runner that had nothing to say: there is one for every run.
@@ -146,7 +157,7 @@ async fn engage(
 
 /// What keeps the mail: what the environment says, which the runner has from whoever dispatched
 /// the run, else the configuration of the run's project. Mail that cannot be had stops no run.
-fn bus_config(environment: &Environment, home: &Home, cwd: &Path) -> BusConfig {
+pub(crate) fn bus_config(environment: &Environment, home: &Home, cwd: &Path) -> BusConfig {
     let project = Project::at(cwd, environment).ok();
     let config = project.and_then(|project| Config::load(home, &project).ok());
     let config = config.map(|config| config.bus).unwrap_or_default();
