@@ -6,6 +6,9 @@ use cyberine_app::Workplace;
 use cyberine_run_store::{Run, RunState, Tick, TickKind, TickReader};
 use cyberine_types::RunId;
 
+/// A candidate and what it waits for.
+pub(crate) type Wait = (String, String);
+
 /// Who of a run waits.
 pub(crate) struct Waiting {
     ticks: TickReader,
@@ -21,7 +24,7 @@ impl Waiting {
     }
 
     /// Who has begun to wait since the last look, and in which words.
-    pub(crate) fn look(&mut self) -> Vec<(String, String)> {
+    pub(crate) fn look(&mut self) -> Vec<Wait> {
         let before = self.by_name.clone();
         while let Some(news) = self.ticks.read().ok().filter(|news| !news.is_empty()) {
             news.into_iter().for_each(|tick| self.take(tick));
@@ -40,7 +43,7 @@ impl Waiting {
 }
 
 /// Who waits in `run` now, and in which words.
-pub(crate) async fn waiting(workplace: &Workplace, run: &Run) -> Vec<(String, String)> {
+pub(crate) async fn waiting(workplace: &Workplace, run: &Run) -> Vec<Wait> {
     if run.state != RunState::Running {
         return Vec::new();
     }

@@ -11,7 +11,7 @@ use crate::message::moment;
 use crate::out::{Out, Style};
 use crate::plain::{cut, escaped};
 use crate::table::aligned;
-use crate::waiting::waiting;
+use crate::waiting::{Wait, waiting};
 
 /// How much of a name or a path is shown.
 const CELL: usize = 60;
@@ -47,7 +47,7 @@ async fn run_of(member: &Member, workplace: &Workplace) -> Result<Option<Run>, P
     }
 }
 
-fn print(members: &[(Member, Option<Run>, Vec<(String, String)>)], out: &Out) {
+fn print(members: &[(Member, Option<Run>, Vec<Wait>)], out: &Out) {
     let mut rows = vec![["address", "state", "team/role/name", "since", "in"].map(str::to_owned).to_vec()];
     rows.extend(members.iter().map(|(member, ..)| row(member)));
     let lines = aligned(&rows);

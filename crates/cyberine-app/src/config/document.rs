@@ -224,7 +224,7 @@ fn table_at(value: &Value<'_>, start: usize, name: &str) -> Option<String> {
     value.get_ref().as_table()?.iter().find_map(|(key, value)| {
         let holds = |span: Range<usize>| span.contains(&start);
         let is_table = value.get_ref().is_table();
-        if holds(key.span()) && !is_table || !is_table && holds(value.span()) {
+        if !is_table && (holds(key.span()) || holds(value.span())) {
             return Some(name.to_owned());
         }
         table_at(value, start, &format!("{name}.{}", key.get_ref()))

@@ -51,7 +51,7 @@ pub(super) fn words(text: &str) -> Vec<Word> {
                 word.text.extend(c.to_lowercase().map(fold));
             }
             (before, is_opened, in_word, is_line_start) = (Break::None, false, true, false);
-        } else if !(matches!(c, '*' | '_' | '`' | '\'' | '’') && !is_line_start) {
+        } else if !matches!(c, '*' | '_' | '`' | '\'' | '’') || is_line_start {
             let next = chars.peek().map_or('\n', |(_, next)| *next);
             before = before.max(strength(c, previous, next, is_line_start));
             is_opened |= matches!(c, '[' | '<');
