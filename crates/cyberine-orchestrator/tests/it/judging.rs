@@ -247,7 +247,11 @@ async fn a_model_that_finds_answers_the_same_makes_a_majority_and_is_paid_for() 
     let (a, b, c) =
         (Fake::says("a", "it is so, yes"), Fake::says("b", "no"), Fake::says("c", "yes, it is so"));
     let judge = Fake::new("judge", |turn| {
-        let same = blocks(&turn.messages[1].text).iter().all(|text| text.contains("yes"));
+        let shown = blocks(&turn.messages[1].text);
+        // It is put pairs that are known first: they are told by their numbers.
+        let known = shown[0].strip_prefix("The answer is ").zip(shown[1].strip_prefix("It comes to "));
+        let same = known
+            .map_or_else(|| shown.iter().all(|text| text.contains("yes")), |(first, second)| first == second);
         vec![Act::Say(format!(r#"{{"same":{same},"reason":"r"}}"#)), Act::Stop]
     });
     let mut stage = Stage::new(&[&a, &b, &c], &[&judge]);
@@ -268,7 +272,8 @@ async fn critics_attack_and_the_survivor_wins_with_the_attacks_on_record() {
         let place = shown.iter().position(|text| text.contains("false"));
         let reply = match (system.contains("You are a critic"), place) {
             (true, Some(_)) => {
-                r#"{"attacks":[{"severity":"fatal","claim":"it is false","quote":"false"}]}"#.to_owned()
+                r#"{"attacks":[{"severity":"fatal","claim":"it is false","quote":"a false claim"}]}"#
+                    .to_owned()
             }
             (true, None) => r#"{"attacks":[]}"#.to_owned(),
             (false, place) => format!(r#"{{"true_of":["{}"],"reason":"r"}}"#, ["A", "B"][place.unwrap()]),
@@ -282,7 +287,7 @@ async fn critics_attack_and_the_survivor_wins_with_the_attacks_on_record() {
     let verdict = run.steps[0].verdict.as_ref().unwrap();
     assert_eq!((verdict.kind.as_str(), verdict.winner.as_deref()), ("adversarial", Some("b")));
     assert!(verdict.attacks.len() == 1 && verdict.attacks[0].confirmed);
-    assert_eq!(judge.asked(), 3);
+    assert_eq!(judge.asked(), 4, "two attacks, and a second look in two orders");
 }
 
 #[tokio::test]
