@@ -16,7 +16,7 @@
 //!     Answer { candidate: "b", text: "**42.0**" },
 //!     Answer { candidate: "c", text: "41" },
 //! ]);
-//! assert_eq!(verdict.winner.as_deref(), Some("b"));
+//! assert_eq!(verdict.winner.as_deref(), Some("a"));
 //! ```
 #![warn(missing_docs)]
 
