@@ -24,7 +24,7 @@ const CASES = {
   payment: ['billing', 'billing', 'billing', 'billing', 'billing', 'billing'],
   rate: ['rate-limit', 'rate-limit', 'rate-limit', 'rate-limit', 'rate-limit', 'rate-limit'],
   overloaded: ['overloaded', 'overloaded', 'overloaded', 'overloaded', 'timeout-idle', 'timeout-idle'],
-  cut: ['unreachable', 'cut', 'cut', 'cut', 'timeout-idle', 'timeout-idle'],
+  cut: ['unreachable', 'cut', 'cut', 'cut', 'timeout-idle', 'cut'],
   refusal: ['refused', 'empty', 'empty', 'refused', 'empty', 'empty'],
   filter: ['refused', 'refused', 'empty', 'cut', 'refused', 'refused'],
   length: ['truncated', 'truncated', 'done', 'done', 'done', 'truncated'],
@@ -70,7 +70,7 @@ function cell(name, cli, expected) {
     const model = { cancel: 'held', tool: `tool-${CLIS[cli].bin}` }[name] ?? name;
     // Silence is all that is seen of some; elsewhere a busy machine is no reason to give up.
     const idle = expected === 'timeout-idle' ? 20 : 100;
-    const house = new House(name, cli, { model, more: `idle_seconds = ${idle}\nwall_seconds = 140` });
+    const house = new House(name, cli, { model, more: `idle_seconds = ${idle}\nwall_seconds = 240` });
     let got = 'nothing';
     try {
       const { view, candidate } = await house.ask(name === 'cancel' ? cancel(house, model) : undefined);
