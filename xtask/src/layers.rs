@@ -51,13 +51,18 @@ const PLACES: &[(&str, &str, &[&str])] = &[
     ("tokio::io::stdout", "a pool hop for every write: use the rail's own stdio", &[]),
     (
         "io::stdout()",
-        "only `StdioGuard` and the CLI's `Out` write to stdout",
-        &["crates/cyberine-server/src/stdio", "crates/cyberine-app/src/exit.rs", "bins/cyberine-cli/src"],
+        "only `StdioGuard` and the CLI's `Out` write to stdout; a runner's channel stands in its place",
+        &[
+            "crates/cyberine-server/src/stdio",
+            "crates/cyberine-app/src/exit.rs",
+            "crates/cyberine-process/src/detach.rs",
+            "bins/cyberine-cli/src",
+        ],
     ),
     (
         "dup2_stdout",
-        "only the binary's first lines touch the real stdout",
-        &["crates/cyberine-server/src/stdio"],
+        "only the first lines of a server and of a runner touch the real stdout",
+        &["crates/cyberine-server/src/stdio", "crates/cyberine-process/src/detach.rs"],
     ),
 ];
 
