@@ -20,6 +20,7 @@ const TIERS: &[(&str, u8)] = &[
     ("cyberine-server", 2),
     ("cyberine-client", 2),
     ("cyberine-provider", 3),
+    ("cyberine-http", 3),
     ("cyberine-orchestrator", 4),
     ("cyberine-operator", 5),
     ("cyberine-app", 6),

@@ -1,0 +1,10 @@
+//! Streamable HTTP for the rail of `cyberine-server`: one path that serves every revision of the
+//! Model Context Protocol.
+//!
+//! It owns the bytes of HTTP: who may connect (`Host`, `Origin`, the [`identity`] behind a request),
+//! which requests are well-formed, sessions of the `initialize` era, event streams and their resume,
+//! every limit, and an end that leaves nobody hanging. What a message means is the protocol crate's,
+//! what a tool does is the rail's.
+#![warn(missing_docs)]
+
+pub mod identity;
