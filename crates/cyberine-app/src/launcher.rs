@@ -12,11 +12,14 @@ use cyberine_types::RunId;
 use futures_util::future::BoxFuture;
 use rustix::fs::{Mode, OFlags};
 
+use crate::config::{Config, HostExit};
 use crate::environment::{BACKEND_VARIABLE, Environment, HOME_VARIABLE, LOG_VARIABLE};
 use crate::handover::{self, Channel};
 use crate::home::Home;
+use crate::host_line::HostLine;
 use crate::invocation::GUARD;
 use crate::problem::chain;
+use crate::project::Project;
 use crate::team;
 
 /// Programs that carry a run out when they are started with `--runner`.
@@ -25,7 +28,9 @@ const RUNNERS: [&str; 2] = ["cyberine-mcp", "cyberine"];
 /// Starts a runner (`--runner <run>`) for every run, with the run's lock as its standard input:
 /// this program again, where it is one of ours, else the `cyberine-mcp` beside it.
 ///
-/// Beside it a guardian is started (`--guard <run>`), which settles the run should its runner die.
+/// Beside it a guardian is started (`--guard <run>`), which settles the run should its runner die. A
+/// launcher that [holds](Self::holding) its runs gives it a [line](HostLine) to this process, in place
+/// of its standard output, by which it ends the run with this process.
 ///
 /// The runner's environment is the allow-list of every child. The variables that the plan's
 /// providers need go to it through a [channel](handover), since the system shows the environment of
@@ -34,13 +39,32 @@ const RUNNERS: [&str; 2] = ["cyberine-mcp", "cyberine"];
 pub struct ProcessLauncher {
     environment: Arc<Environment>,
     home: Home,
+    /// The line to this process, and the project whose configuration says whether runs hang on it.
+    hold: Option<(HostLine, Project)>,
 }
 
 impl ProcessLauncher {
-    /// A launcher of runs of `home`.
+    /// A launcher of runs of `home`, which go on when this process ends.
     #[must_use]
     pub const fn new(environment: Arc<Environment>, home: Home) -> Self {
-        Self { environment, home }
+        Self { environment, home, hold: None }
+    }
+
+    /// The same, of runs that end with this process where the configuration of `project` says so
+    /// when they are started.
+    pub(crate) fn holding(self, line: HostLine, project: Project) -> Self {
+        Self { hold: Some((line, project)), ..self }
+    }
+
+    /// What the guardian of a run that starts now notices the end of this process by, where the run
+    /// is to end with it.
+    fn line(&self) -> Result<Option<OwnedFd>, String> {
+        let Some((line, project)) = &self.hold else { return Ok(None) };
+        let config = Config::load(&self.home, project).map_err(|error| chain(&error))?;
+        match config.run.on_host_exit {
+            HostExit::Continue => Ok(None),
+            HostExit::Cancel => line.end().map(Some).map_err(|error| error.to_string()),
+        }
     }
 
     fn program(&self) -> Result<PathBuf, LaunchError> {
@@ -62,7 +86,10 @@ impl ProcessLauncher {
         let Channel { runner, guardian } =
             handover::offer(&self.handed_over(plan)).map_err(|detail| LaunchError { detail })?;
         let log = self.log(run).map_err(|detail| LaunchError { detail })?;
-        let guardian = log.try_clone().map(|log| self.guardian(run, &program, guardian, log));
+        let line = self.line().map_err(|detail| LaunchError { detail })?;
+        let guardian = log
+            .try_clone()
+            .map(|log| Detach { channel: line, ..self.guardian(run, &program, guardian, log) });
         let child = detach(Detach {
             program: program.into_os_string(),
             args: vec!["--runner".into(), run.to_string().into()],
@@ -76,7 +103,8 @@ impl ProcessLauncher {
         let pid = child
             .pid()
             .ok_or_else(|| LaunchError { detail: "the runner ended as soon as it began".to_owned() })?;
-        // Without one the run goes on all the same, and is settled by whoever looks next.
+        // Without one the run goes on all the same, whatever becomes of this process, and is settled
+        // by whoever looks next.
         let guarded = guardian.map_err(|error| error.to_string());
         if let Err(error) = guarded.and_then(|start| detach(start).map_err(|error| chain(&error))) {
             tracing::warn!(%run, "nobody watches over the runner: {error}");

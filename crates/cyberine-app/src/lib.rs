@@ -26,6 +26,7 @@ mod gates;
 mod guardian;
 mod handover;
 mod home;
+mod host_line;
 mod invocation;
 mod launcher;
 mod messaging;

@@ -3,6 +3,7 @@
 mod roll;
 
 use std::ffi::OsString;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -75,10 +76,11 @@ struct Handed {
     channel: UnixStream,
 }
 
-fn take_over() -> std::io::Result<Handed> {
+fn take_over() -> io::Result<Handed> {
     cyberine_process::conceal();
     let lock = cyberine_process::take_stdin()?;
-    let channel = cyberine_process::take_channel()?;
+    let channel = cyberine_process::take_channel()?
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "standard output is no channel"))?;
     Ok(Handed { lock, variables: handover::accept(&channel)?, channel })
 }
 

@@ -20,7 +20,6 @@ use futures_util::future::BoxFuture;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::HostExit;
 use crate::environment::{Environment, PROJECT_VARIABLE, TOKEN_VARIABLE};
 use crate::exit::Exit;
 use crate::invocation::{ServeOptions, version};
@@ -35,8 +34,7 @@ Cyberine puts one prompt to several models or agents at once, judges their answe
 Run `cyberine guide` in a terminal for the command map.
 Ask the user before calling anything that spends: orchestrate may call paid providers.";
 
-/// How long dispatches are waited for at the end, and how long runs are asked to stop where they
-/// are to end with their host.
+/// How long dispatches are waited for at the end, and the roster.
 const FAREWELL: Duration = Duration::from_millis(500);
 /// How long a server is there before it announces itself, where no call does so before.
 const ARRIVAL: Duration = Duration::from_secs(2);
@@ -164,7 +162,7 @@ impl Host {
         if let Some(workplace) = &*workplace {
             return Ok(workplace.clone());
         }
-        let resolved = Workplace::resolve(self.options.project.as_deref(), Arc::clone(&self.environment))?;
+        let resolved = Workplace::of_server(self.options.project.as_deref(), Arc::clone(&self.environment))?;
         Ok(workplace.insert(resolved).clone())
     }
 
@@ -241,8 +239,8 @@ impl Host {
             .map_err(|error| Problem::new(Exit::Internal, format!("{}. {}", chain(&error), error.advice())))
     }
 
-    /// Withdraws the server from the roster, lets dispatches come to their end, and the runs of this host go on, or asks them to stop, as
-    /// the configuration says.
+    /// Withdraws the server from the roster and lets dispatches come to their end. Runs that are to
+    /// end with it are ended by their guardians, who notice.
     async fn farewell(&self) {
         let withdrawing = async {
             if let Some(Some(announcement)) = self.announcement.get() {
@@ -250,36 +248,19 @@ impl Host {
             }
         };
         let withdrawing = tokio::time::timeout(FAREWELL, withdrawing);
-        let (withdrawn, ()) = tokio::join!(withdrawing, self.see_runs_off());
+        let (withdrawn, ()) = tokio::join!(withdrawing, self.see_dispatches_off());
         if withdrawn.is_err() {
             tracing::warn!("this server could not be withdrawn from the roster in time");
         }
     }
 
-    async fn see_runs_off(&self) {
+    async fn see_dispatches_off(&self) {
         if !self.opened.load(Ordering::Relaxed) {
             return;
         }
         let Some(workplace) = lock(&self.workplace).clone() else { return };
-        let supervisor = &workplace.supervisor;
-        if tokio::time::timeout(FAREWELL, supervisor.close()).await.is_err() {
+        if tokio::time::timeout(FAREWELL, workplace.supervisor.close()).await.is_err() {
             tracing::warn!("a dispatch did not come to its end in time; whoever looks next settles its run");
-        }
-        let started = supervisor.launched();
-        let cancel = workplace.config().is_ok_and(|config| config.run.on_host_exit == HostExit::Cancel);
-        if !cancel || started.is_empty() {
-            return;
-        }
-        let asking = async {
-            for run in started {
-                let reason = Some("its host has gone".to_owned());
-                if let Err(error) = supervisor.cancel(run, "host-exit".to_owned(), reason).await {
-                    tracing::warn!(%run, %error, "the run could not be asked to stop");
-                }
-            }
-        };
-        if tokio::time::timeout(FAREWELL, asking).await.is_err() {
-            tracing::warn!("not every run could be asked to stop in time; they go on under their caps");
         }
     }
 }

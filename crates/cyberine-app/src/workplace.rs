@@ -15,6 +15,7 @@ use crate::config::{BusConfig, Config, PresenceConfig, PriceBook, Untrusted};
 use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::home::Home;
+use crate::host_line::HostLine;
 use crate::launcher::ProcessLauncher;
 use crate::messaging::{self, Messaging};
 use crate::problem::{Problem, chain};
@@ -66,24 +67,52 @@ impl Workplace {
     /// Where there is no home, the project cannot be used, or the environment names a bus there is
     /// not.
     pub fn resolve(flag: Option<&Path>, environment: Arc<Environment>) -> Result<Self, Problem> {
+        Self::resolved(flag, environment, None)
+    }
+
+    /// As [`resolve`](Self::resolve), for a server: the runs that it starts end with this process,
+    /// however it ends, where `[run] on_host_exit` says so when they are started.
+    ///
+    /// # Errors
+    /// As [`resolve`](Self::resolve), and where the system gives no line to their guardians.
+    pub fn of_server(flag: Option<&Path>, environment: Arc<Environment>) -> Result<Self, Problem> {
+        let line = HostLine::new().map_err(|error| Problem::of(Exit::Internal, &error))?;
+        Self::resolved(flag, environment, Some(line))
+    }
+
+    fn resolved(
+        flag: Option<&Path>,
+        environment: Arc<Environment>,
+        line: Option<HostLine>,
+    ) -> Result<Self, Problem> {
         let home = Home::resolve(&environment)?;
         let project = Project::resolve(flag, &environment, &home)?;
         let backend = messaging::backend(&environment)?;
         // Whoever needs a configuration that is wrong says so; until then it says nothing.
         let config = Config::load(&home, &project).map(|config| config.bus).unwrap_or_default();
         let config = BusConfig { backend: backend.or(config.backend), ..config };
-        Ok(Self::with_bus(environment, home, project, config))
+        Ok(Self::with_bus(environment, home, project, config, line))
     }
 
     /// Puts everything together for `project`, with mail in files.
     #[must_use]
     pub fn of(environment: Arc<Environment>, home: Home, project: Project) -> Self {
-        Self::with_bus(environment, home, project, BusConfig::default())
+        Self::with_bus(environment, home, project, BusConfig::default(), None)
     }
 
-    fn with_bus(environment: Arc<Environment>, home: Home, project: Project, config: BusConfig) -> Self {
+    fn with_bus(
+        environment: Arc<Environment>,
+        home: Home,
+        project: Project,
+        config: BusConfig,
+        line: Option<HostLine>,
+    ) -> Self {
         let store = Arc::new(SqliteRunStore::new(home.directory(), Arc::new(SystemClock)));
         let launcher = ProcessLauncher::new(Arc::clone(&environment), home.clone());
+        let launcher = match line {
+            Some(line) => launcher.holding(line, project.clone()),
+            None => launcher,
+        };
         let instance = InstanceId::random();
         let Messaging { bus, presence } = Messaging::of(&home, config, instance);
         let sender = Sender::new(&Principal::local(environment.user()), Channel::Run, instance);

@@ -110,20 +110,20 @@ pub fn take_stdin() -> io::Result<OwnedFd> {
 }
 
 /// Takes the channel that was handed down in place of standard output, close-on-exec, and leaves
-/// what standard error is in its place. For the first lines of a process started by [`detach`].
+/// what standard error is in its place. `None` where standard output is no socket, as it is where
+/// nobody handed one down. For the first lines of a process started by [`detach`].
 ///
 /// # Errors
 ///
-/// Fails when standard output is no socket, as it is where nobody handed one down, or the process
-/// is out of descriptors.
-pub fn take_channel() -> io::Result<UnixStream> {
+/// Fails when standard output is closed or the process is out of descriptors.
+pub fn take_channel() -> io::Result<Option<UnixStream>> {
     let output = rustix::stdio::stdout();
     if FileType::from_raw_mode(rustix::fs::fstat(output)?.st_mode) != FileType::Socket {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "standard output is no channel"));
+        return Ok(None);
     }
     let taken = rustix::io::fcntl_dupfd_cloexec(output, 3)?;
     rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
-    Ok(UnixStream::from(taken))
+    Ok(Some(UnixStream::from(taken)))
 }
 
 /// Keeps other programs of the same user from reading the memory, the environment and the open

@@ -1,10 +1,53 @@
 //! Runs that outlive their hosts, and what becomes of runs that do not outlive their runner.
 
-use std::time::Duration;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::host::{Place, gated, held, kill_nine, marked, shell, wait_until};
+use crate::host::{Host, Place, gated, held, is_over, kill_nine, marked, shell, wait_until};
+
+/// How soon after the end of a run nothing of it is left.
+const SOON: Duration = Duration::from_secs(5);
+/// The configuration of runs that end with their server.
+const CANCEL: &str = "[run]\non_host_exit = \"cancel\"\n";
+
+/// A provider with a live tool that left its session, which then writes `ready`.
+fn tool_at_work(ready: &Path) -> String {
+    let script =
+        "cat > /dev/null; setsid setsid sh -c 'echo $$ > READY; exec sleep 600' & setsid sleep 600; wait";
+    shell("a", &script.replace("READY", &ready.display().to_string()))
+}
+
+/// Dispatches a run and returns once its tool is at work, with its runner's process id.
+fn at_work(host: &mut Host, ready: &Path) -> (String, u64) {
+    let run = host.orchestrate("x");
+    wait_until("the tool is at work", || std::fs::read_to_string(ready).is_ok_and(|pid| pid.ends_with('\n')));
+    let view = host.ok("inspect_run", &json!({ "runId": run }));
+    assert!(marked(&run).len() >= 3, "{view}");
+    (run, view["enginePid"].as_u64().unwrap())
+}
+
+/// Waits until no process of `run` is left, which must be soon.
+fn nothing_is_left(run: &str) {
+    let begun = Instant::now();
+    wait_until("nothing is left of the run", || marked(run).is_empty());
+    assert!(begun.elapsed() < SOON, "it took {:?}", begun.elapsed());
+}
+
+/// The run's record, once it has settled, read while nobody looks who would settle it.
+fn settled_by_itself(place: &Place, run: &str) -> Value {
+    let record = place.run_dir(run).join("run.json");
+    let mut view = Value::Null;
+    wait_until("the run is settled", || {
+        view = std::fs::read(&record)
+            .ok()
+            .and_then(|text| serde_json::from_slice(&text).ok())
+            .unwrap_or_default();
+        view["state"].is_string() && is_over(&view)
+    });
+    view
+}
 
 #[test]
 fn a_run_outlives_the_server_that_was_killed_and_is_seen_by_the_next() {
@@ -37,16 +80,66 @@ fn a_host_that_hangs_up_ends_the_server_within_a_second_and_its_run_goes_on() {
 
 #[test]
 fn a_host_may_take_its_runs_with_it() {
-    let place = Place::with(&format!(
-        "[run]\non_host_exit = \"cancel\"\n{}",
-        shell("a", "cat > /dev/null; sleep 600")
-    ));
+    let place = Place::with(&format!("{CANCEL}{}", shell("a", "cat > /dev/null; sleep 600")));
     let mut host = place.host();
     let run = host.orchestrate("x");
     let (status, took) = host.hang_up();
     assert!(status.success() && took < Duration::from_secs(1), "{status} after {took:?}");
     assert_eq!(place.host().settled(&run)["state"], "cancelled");
     assert_eq!(marked(&run), Vec::<u32>::new());
+}
+
+#[test]
+fn a_server_that_was_killed_takes_its_runs_with_it_where_it_is_to() {
+    let place = Place::new();
+    let ready = place.path("ready");
+    place.configure(&format!("{CANCEL}{}", tool_at_work(&ready)));
+    let mut host = place.host();
+    let (run, _) = at_work(&mut host, &ready);
+    host.kill();
+    nothing_is_left(&run);
+    let view = settled_by_itself(&place, &run);
+    assert_eq!(
+        (&view["state"], &view["cancelRequestedBy"]),
+        (&json!("cancelled"), &json!("host-exit")),
+        "{view}"
+    );
+    let events = std::fs::read_to_string(place.run_dir(&run).join("events.jsonl")).unwrap();
+    assert!(events.contains("its host has gone"), "{events}");
+}
+
+#[test]
+fn what_holds_when_a_run_is_started_decides_whether_it_ends_with_its_server() {
+    let place = Place::new();
+    let gate = place.path("gate");
+    let provider = gated("a", &gate, "yes");
+    place.configure(&provider);
+    let mut host = place.host();
+    let goes_on = host.orchestrate("x");
+    place.configure(&format!("{CANCEL}{provider}"));
+    let ends = host.orchestrate("y");
+    for run in [&goes_on, &ends] {
+        host.inspect_until(run, |view| view["state"] == "running");
+    }
+    host.kill();
+    assert_eq!(settled_by_itself(&place, &ends)["state"], "cancelled");
+    assert_eq!(place.host().ok("inspect_run", &json!({ "runId": goes_on }))["state"], "running");
+    std::fs::write(&gate, "").unwrap();
+    assert_eq!(settled_by_itself(&place, &goes_on)["state"], "done");
+}
+
+#[test]
+fn a_runner_that_was_killed_is_seen_to_with_no_server_there() {
+    let place = Place::new();
+    let ready = place.path("ready");
+    place.configure(&tool_at_work(&ready));
+    let mut host = place.host();
+    let (run, runner) = at_work(&mut host, &ready);
+    host.kill();
+    kill_nine(runner);
+    nothing_is_left(&run);
+    let view = settled_by_itself(&place, &run);
+    assert_eq!((&view["state"], &view["reason"]), (&json!("error"), &json!("interrupted")), "{view}");
 }
 
 #[test]
