@@ -15,7 +15,7 @@ use cyberine_orchestrator::Forecast;
 use cyberine_presence::{Announcement, Announcing, RecordAddr};
 use cyberine_run_store::{SqliteRunStore, Tick, TickReader};
 use cyberine_server::{Gate, SHORTEST_MASKED, SealKey, Server, StdioGuard};
-use cyberine_types::{Principal, RunId, Secret};
+use cyberine_types::{Identity, Principal, RunId, Secret};
 use futures_util::future::BoxFuture;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
@@ -119,7 +119,8 @@ fn server(host: &Arc<Host>, token: Option<Secret>) -> Result<Arc<Server>, Proble
     let seal = SealKey::random().map_err(|error| Problem::of(Exit::Internal, &error))?;
     let tools = Gate::new(OperatorTools::new(services.clone()), token.clone());
     let resources = Gate::new(RunResources::new(services), token);
-    let server = Server::new("cyberine", version(), Arc::new(tools), host.principal.clone(), seal)
+    let identity = Identity::of(host.principal.clone());
+    let server = Server::new("cyberine", version(), Arc::new(tools), identity, seal)
         .with_title("Cyberine")
         .with_instructions(INSTRUCTIONS)
         .with_resources(Arc::new(resources));

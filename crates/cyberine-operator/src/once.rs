@@ -71,7 +71,7 @@ impl<'a> Once<'a> {
             return Ok(Turn::Work(Self { services, key: None, draft: fresh }));
         };
         let fresh = Draft { ends: ends(services, mailboxes).await, shared: true, ..fresh };
-        let principal = &caller.principal;
+        let principal = caller.principal();
         let ProjectId { device, inode } = services.project.id();
         let scope = format!("{}/{}\n{device}:{inode}", principal.tenant, principal.name);
         let key = IdempotencyKey { scope, key, fingerprint };

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use cyberine_server::{Gate, SealKey, Server, StdioGuard};
-use cyberine_types::{Principal, Secret};
+use cyberine_types::{Identity, Secret};
 use tokio_util::sync::CancellationToken;
 
 #[path = "../tests/it/fixture.rs"]
@@ -33,9 +33,9 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     let things = fixture::Things::default();
     let tools = Arc::new(Gate::new(fixture::FixtureTools::new(&things), token.clone()));
     let resources = Arc::new(Gate::new(fixture::FixtureResources::new(&things), token));
-    let principal = Principal::local(std::env::var("USER").unwrap_or_default());
+    let identity = Identity::local(std::env::var("USER").unwrap_or_default());
     let server =
-        Server::new("fixture", "0.1.0", tools, principal, SealKey::random()?).with_resources(resources);
+        Server::new("fixture", "0.1.0", tools, identity, SealKey::random()?).with_resources(resources);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let ended = runtime.block_on(async {
         let stop = CancellationToken::new();

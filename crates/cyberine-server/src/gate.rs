@@ -129,8 +129,8 @@ impl<S> Gate<S> {
 
     /// The caller as the inner set may know it.
     fn known(&self, caller: Caller) -> Caller {
-        let Caller { principal, client } = caller;
-        Caller { principal, client: client.map(|client| self.scrub.client(client)) }
+        let Caller { identity, client } = caller;
+        Caller { identity, client: client.map(|client| self.scrub.client(client)) }
     }
 
     /// Refuses a resource to who does not know the token, or writes it where it does not belong.

@@ -7,7 +7,7 @@
 //! use std::sync::Arc;
 //!
 //! use cyberine_server::{Annotations, Call, CallError, Outcome, SealKey, Server, Tool, ToolResult, ToolSet};
-//! use cyberine_types::{Caller, Principal};
+//! use cyberine_types::{Caller, Identity};
 //! use futures_util::future::BoxFuture;
 //! use serde_json::json;
 //! use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -37,7 +37,7 @@
 //!     annotations: Annotations { read_only: true, destructive: false, idempotent: true, open_world: false },
 //! };
 //! let tools = Arc::new(Greeter(Arc::from([tool])));
-//! let server = Server::new("greeter", "1.0.0", tools, Principal::local("me"), SealKey::random()?);
+//! let server = Server::new("greeter", "1.0.0", tools, Identity::local("me"), SealKey::random()?);
 //!
 //! let (mut client, stream) = tokio::io::duplex(4096);
 //! let (reader, writer) = tokio::io::split(stream);

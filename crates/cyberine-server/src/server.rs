@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cyberine_protocol::{ServerProfile, model::Implementation};
-use cyberine_types::{Caller, ClientInfo, Clock, Principal, SystemClock};
+use cyberine_types::{Caller, ClientInfo, Clock, Identity, SystemClock};
 
 use crate::catalog::{Catalog, Catalogs};
 use crate::resource_set::ResourceSet;
@@ -14,7 +14,7 @@ use crate::toolset::ToolSet;
 /// Below the 30 seconds after which a host that never shows the question would seem to hang.
 const ANSWER_LIMIT: Duration = Duration::from_secs(25);
 
-/// A server of one tool set, and perhaps one resource set, to the clients of one principal.
+/// A server of one tool set, and perhaps one resource set, to the clients of one identity.
 ///
 /// It opens nothing and starts nothing: `initialize` is answered whatever the sets do on their
 /// first call.
@@ -22,7 +22,7 @@ pub struct Server {
     pub(crate) tools: Arc<dyn ToolSet>,
     pub(crate) resources: Option<Arc<dyn ResourceSet>>,
     pub(crate) profile: ServerProfile,
-    pub(crate) principal: Principal,
+    pub(crate) identity: Arc<Identity>,
     pub(crate) seal: SealKey,
     pub(crate) clock: Arc<dyn Clock>,
     /// How long a client may take to answer a question while its call waits.
@@ -31,14 +31,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server of `tools` that calls itself `name` and `version`. `principal` is who its
+    /// A server of `tools` that calls itself `name` and `version`. `identity` is who its
     /// transport vouches for; `seal` protects the state a client carries between two calls.
     #[must_use]
     pub fn new(
         name: impl Into<String>,
         version: impl Into<String>,
         tools: Arc<dyn ToolSet>,
-        principal: Principal,
+        identity: impl Into<Arc<Identity>>,
         seal: SealKey,
     ) -> Self {
         let info = Implementation { name: name.into(), version: version.into(), ..Implementation::default() };
@@ -46,7 +46,7 @@ impl Server {
             tools,
             resources: None,
             profile: ServerProfile { info, tools: true, ..ServerProfile::default() },
-            principal,
+            identity: identity.into(),
             seal,
             clock: Arc::new(SystemClock),
             answer_limit: ANSWER_LIMIT,
@@ -93,7 +93,7 @@ impl Server {
     }
 
     pub(crate) fn caller(&self, client: Option<ClientInfo>) -> Caller {
-        Caller { principal: self.principal.clone(), client }
+        Caller { identity: Arc::clone(&self.identity), client }
     }
 
     pub(crate) fn catalog(&self, caller: &Caller) -> Arc<Catalog> {

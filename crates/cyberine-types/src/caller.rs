@@ -1,4 +1,5 @@
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -52,16 +53,48 @@ impl ClientInfo {
     }
 }
 
-/// One request's caller: the transport's principal beside the client's own description.
+/// Everything a transport vouches for: who it is, and what that one may reach.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Identity {
+    /// Who it is.
+    pub principal: Principal,
+    /// What the identity was made for, such as names of agents or of groups of them. Somebody who
+    /// belongs to no audience reaches what is open to everybody admitted.
+    pub audiences: Vec<String>,
+    /// The part of an organisation the identity acts in, where there is one.
+    pub org_scope: Option<String>,
+}
+
+impl Identity {
+    /// `principal`, without an audience.
+    #[must_use]
+    pub const fn of(principal: Principal) -> Self {
+        Self { principal, audiences: Vec::new(), org_scope: None }
+    }
+
+    /// As [`Principal::local`], without an audience.
+    #[must_use]
+    pub fn local(user: impl Into<String>) -> Self {
+        Self::of(Principal::local(user))
+    }
+}
+
+/// One request's caller: the transport's identity beside the client's own description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     /// Authority, from the transport.
-    pub principal: Principal,
+    pub identity: Arc<Identity>,
     /// Self-description: from this request's `_meta`, else from the latest `initialize`.
     pub client: Option<ClientInfo>,
 }
 
 impl Caller {
+    /// Who it is.
+    #[must_use]
+    pub fn principal(&self) -> &Principal {
+        &self.identity.principal
+    }
+
     /// How records name this caller: `name@version`, or `unknown-mcp-client`.
     #[must_use]
     pub fn attribution(&self) -> String {
@@ -106,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_silent_client_has_a_name_of_its_own() {
-        let caller = Caller { principal: Principal::local("u"), client: None };
+        let caller = Caller { identity: Arc::new(Identity::local("u")), client: None };
         assert_eq!(caller.attribution(), "unknown-mcp-client");
     }
 }

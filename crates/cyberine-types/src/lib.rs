@@ -1,7 +1,7 @@
 //! The words every Cyberine crate shares: ids, callers, secrets, money and time.
 //!
 //! This crate owns plain values. It never does I/O, never starts a task and knows no other
-//! Cyberine crate. [`Principal`] (authority, minted only by a transport) and [`ClientInfo`]
+//! Cyberine crate. [`Identity`] (authority, minted only by a transport) and [`ClientInfo`]
 //! (what a client says of itself, for display) are two types on purpose: neither converts
 //! into the other.
 //!
@@ -23,7 +23,7 @@ mod secret;
 mod usage;
 mod visible;
 
-pub use caller::{Caller, ClientInfo, Principal};
+pub use caller::{Caller, ClientInfo, Identity, Principal};
 pub use clock::{Clock, ManualClock, SystemClock, Timestamp, UtcDay};
 pub use id::{InstanceId, MessageId, ParseInstanceIdError, ParseMessageIdError, ParseRunIdError, RunId};
 pub use mend::mended;

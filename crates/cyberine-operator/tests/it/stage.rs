@@ -26,7 +26,7 @@ use cyberine_server::{
     Background, Call, Outcome, OutlivesReply, Progress, ProgressSink, ProgressUpdate, ToolResult, ToolSet,
 };
 use cyberine_types::{
-    Billing, Caller, ClientInfo, Clock as _, InstanceId, Principal, RunId, SystemClock, Usd,
+    Billing, Caller, ClientInfo, Clock as _, Identity, InstanceId, Principal, RunId, SystemClock, Usd,
 };
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, StreamExt as _};
@@ -436,7 +436,7 @@ fn configs(answers: &[(&str, &str)], billing: Billing) -> BTreeMap<String, Provi
 
 pub(crate) fn caller() -> Caller {
     let client = ClientInfo { name: "host".to_owned(), version: "1.2".to_owned() };
-    Caller { principal: Principal::local("me"), client: Some(client) }
+    Caller { identity: Arc::new(Identity::local("me")), client: Some(client) }
 }
 
 /// Keeps the news a client is sent.

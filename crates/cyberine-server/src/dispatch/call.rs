@@ -97,7 +97,7 @@ fn unknown_tool(request: &Request, name: String) -> RpcError {
 
 fn binding<'a>(request: &'a Request, asked: &'a Asked) -> Binding<'a> {
     Binding {
-        principal: &request.caller.principal,
+        principal: request.caller.principal(),
         method: METHOD,
         name: &asked.name,
         arguments: &asked.arguments,

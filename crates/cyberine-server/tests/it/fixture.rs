@@ -123,7 +123,7 @@ impl ToolSet for FixtureTools {
                     json!({ "text": call.arguments["text"], "keys": call.arguments.keys().collect::<Vec<_>>() }),
                 ),
                 "whoami" => done(json!({
-                    "principal": call.caller.principal.name, "client": call.caller.attribution(),
+                    "principal": call.caller.principal().name, "client": call.caller.attribution(),
                 })),
                 "slow" => slow(call).await,
                 "follow" => follow(call),

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use cyberine_server::{Ended, Gate, SealKey, Server, StdioGuard};
-use cyberine_types::{Principal, Secret};
+use cyberine_types::{Identity, Secret};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -54,7 +54,7 @@ pub(crate) fn server_of(things: &Things, token: Option<&str>) -> Server {
     let token = token.map(Secret::new);
     let tools = Arc::new(Gate::new(FixtureTools::new(things), token.clone()));
     let resources = Arc::new(Gate::new(FixtureResources::new(things), token));
-    Server::new("fixture", "0.1.0", tools, Principal::local("tester"), SealKey::from_bytes([7; 32]))
+    Server::new("fixture", "0.1.0", tools, Identity::local("tester"), SealKey::from_bytes([7; 32]))
         .with_resources(resources)
 }
 
