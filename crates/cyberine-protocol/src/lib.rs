@@ -29,5 +29,6 @@ pub use jsonrpc::{ErrorKind, RpcError};
 pub use revision::Revision;
 pub use schema::{Schema, SchemaError, Violations};
 pub use session::{
-    Answer, AskError, AskKey, Effect, Ignored, Inbound, InboundBody, RequestKey, ServerProfile, ServerSession,
+    Answer, AskError, AskKey, Effect, Ignored, Inbound, InboundBody, LegacyClient, RequestKey, ServerProfile,
+    ServerSession, SharedProfile, ask_scope_of,
 };

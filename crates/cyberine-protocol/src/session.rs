@@ -5,41 +5,30 @@
 //! Nothing a client sends ends a session or pins it to an era.
 
 mod answer;
+mod ask;
 mod batch;
+mod body;
 mod effect;
 mod params;
+mod profile;
 mod receive;
 mod table;
 
-use cyberine_types::ClientInfo;
+use serde_json::Value;
 
-use crate::encode::{self, Profile};
+use crate::encode;
 use crate::jsonrpc::{ENDS, RequestId, RpcError, request_id_of_ends};
-use crate::model::{ClientCapabilities, ElicitForm, Implementation, SubscriptionFilter};
+use crate::model::{DetailedTask, InputRequest, ListKind, LogLevel, SubscriptionFilter};
 use crate::revision::Revision;
 use crate::strict::{Limits, StrictError};
 use table::{Method, News, Table};
 
 pub(crate) use params::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION};
 
-pub use effect::{Answer, AskKey, Effect, Ignored, Inbound, InboundBody, RequestKey};
+pub use ask::{AskError, ask_scope_of};
+pub use profile::{LegacyClient, ServerProfile, SharedProfile};
 
-/// What a server is and serves.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ServerProfile {
-    /// Who it is.
-    pub info: Implementation,
-    /// What a model should know before it uses the server.
-    pub instructions: Option<String>,
-    /// Whether it serves tools. Methods of what it does not serve get `-32601`.
-    pub tools: bool,
-    /// Whether it serves resources.
-    pub resources: bool,
-    /// Whether changes of its resources can be followed.
-    pub subscriptions: bool,
-    /// What a line may cost.
-    pub limits: Limits,
-}
+pub use effect::{Answer, AskKey, Effect, Ignored, Inbound, InboundBody, RequestKey};
 
 /// The state of one pipe: the session `initialize` opened, and every request in flight.
 ///
@@ -57,44 +46,31 @@ pub struct ServerProfile {
 /// ```
 #[derive(Debug)]
 pub struct ServerSession {
-    profile: ServerProfile,
-    /// The encoded `serverInfo` of stateless results: name, title and version. Pictures and prose
-    /// go out with `server/discover` only, not with every result.
-    server_info: String,
+    profile: SharedProfile,
     client: Option<LegacyClient>,
     table: Table,
-}
-
-/// What the latest `initialize` said.
-#[derive(Debug)]
-struct LegacyClient {
-    revision: Revision,
-    info: ClientInfo,
-    capabilities: ClientCapabilities,
-}
-
-/// Why the client cannot be asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum AskError {
-    /// The request is stateless: answer it with [`Answer::InputRequired`].
-    #[error("a stateless request is answered with what it needs, not asked")]
-    Stateless,
-    /// The client did not declare that it can show a form, or its revision has none.
-    #[error("the client cannot show a form")]
-    Unsupported,
-    /// The request is answered or cancelled.
-    #[error("the request is over")]
-    Over,
 }
 
 impl ServerSession {
     /// A session in which nothing has been said.
     #[must_use]
-    pub fn new(profile: ServerProfile) -> Self {
-        let Implementation { name, version, title, .. } = profile.info.clone();
-        let short = Implementation { name, version, title, ..Implementation::default() };
-        let server_info = encode::implementation(&short, Revision::V2026_07_28);
-        Self { profile, server_info, client: None, table: Table::default() }
+    pub fn new(profile: impl Into<SharedProfile>) -> Self {
+        Self { profile: profile.into(), client: None, table: Table::default() }
+    }
+
+    /// A session for one message of a client that talks to several: ids are unique within it, and a
+    /// client of the `initialize` era is the one an earlier session [got to know](Self::legacy_client).
+    /// The ids of questions carry `ask_scope`, by which [`ask_scope_of`](crate::ask_scope_of) finds the
+    /// session an answer belongs to: give each session of a client its own.
+    #[must_use]
+    pub fn resumed(profile: impl Into<SharedProfile>, client: Option<LegacyClient>, ask_scope: u64) -> Self {
+        Self { profile: profile.into(), client, table: Table::scoped(ask_scope) }
+    }
+
+    /// What `initialize` agreed in this session or before it, and the level of the log that was set.
+    #[must_use]
+    pub const fn legacy_client(&self) -> Option<&LegacyClient> {
+        self.client.as_ref()
     }
 
     /// Takes one line from the client, without its newline, and says what to do, in order.
@@ -113,7 +89,7 @@ impl ServerSession {
     /// the request's id where `start` or `end`, its first and last [`ENDS`](Self::ENDS) bytes, show it.
     #[must_use]
     pub fn oversized(&self, start: &[u8], end: &[u8]) -> Vec<u8> {
-        let error = StrictError::TooLong { limit: self.profile.limits.frame };
+        let error = StrictError::TooLong { limit: self.limits().frame };
         self.refused_line(request_id_of_ends(start, end).as_ref(), &error)
     }
 
@@ -129,7 +105,9 @@ impl ServerSession {
         let flight = self.table.open_flight(key)?;
         let answer = answer.and_then(|answer| answer::admissible(flight, answer));
         let line = match &answer {
-            Ok(answer) => encode::result_line(&flight.id, answer, flight.revision, &self.server_info),
+            Ok(answer) => {
+                encode::result_line(&flight.id, answer, flight.revision, self.profile.server_info())
+            }
             Err(error) => encode::error_line(Some(&flight.id), error, flight.revision),
         };
         let news = match flight.method {
@@ -143,7 +121,7 @@ impl ServerSession {
     /// Tells a client that listens what of its wishes is served, once and before anything else.
     /// `None` where it has been told, has cancelled, or does not listen.
     pub fn acknowledge(&mut self, key: RequestKey, served: &SubscriptionFilter) -> Option<Vec<u8>> {
-        let id = self.table.acknowledge(key)?;
+        let id = self.table.acknowledge(key, served)?;
         Some(encode::acknowledged_line(id, served))
     }
 
@@ -189,22 +167,71 @@ impl ServerSession {
         self.table.end_progress(key);
     }
 
+    /// A line of the log, on behalf of a request: `data` is any JSON. `None` where nothing is to be sent:
+    /// the client wants less of the log or none, or nothing more is sent for the request.
+    #[must_use]
+    pub fn log(
+        &self,
+        key: RequestKey,
+        level: LogLevel,
+        logger: Option<&str>,
+        data: &Value,
+    ) -> Option<Vec<u8>> {
+        let flight = self.table.flight(key).filter(|_| self.profile.profile().logging)?;
+        let wanted = match &self.client {
+            _ if flight.revision.is_stateless() => flight.log_level,
+            client => client.as_ref().map(LegacyClient::wanted_log),
+        };
+        (level >= wanted?).then(|| encode::log_line(level, logger, data))
+    }
+
+    /// Tells a client that listens that a list has changed. `None` where it was not
+    /// [told](Self::acknowledge) that it would hear of that.
+    #[must_use]
+    pub fn list_changed(&self, list: ListKind, key: RequestKey) -> Option<Vec<u8>> {
+        let listen = self.table.following(key).filter(|flight| flight.hears_of(list))?;
+        Some(encode::list_changed_line(list, Some(&listen.id)))
+    }
+
+    /// Tells the client of the `initialize` era that a list has changed. `None` where there is none, or
+    /// the server does not tell of that list.
+    #[must_use]
+    pub fn list_changed_unsolicited(&self, list: ListKind) -> Option<Vec<u8>> {
+        let tells = self.client.is_some() && self.profile.profile().tells_of(list);
+        tells.then(|| encode::list_changed_line(list, None))
+    }
+
+    /// Tells a client that listens how a task stands. `None` where it was not
+    /// [told](Self::acknowledge) that it would hear of tasks; which ones, the caller knows.
+    #[must_use]
+    pub fn task_changed(&self, key: RequestKey, task: &DetailedTask) -> Option<Vec<u8>> {
+        let listen = self.table.following(key).filter(|flight| flight.hears_of_tasks())?;
+        Some(encode::task_changed_line(task, &listen.id, listen.revision))
+    }
+
     /// A question to the client on behalf of a request of the `initialize` era. Its answer comes
     /// as [`Effect::Answered`], unless the request is over before.
     ///
     /// # Errors
     /// Why the client cannot be asked.
-    pub fn ask(&mut self, key: RequestKey, form: &ElicitForm) -> Result<(AskKey, Vec<u8>), AskError> {
+    pub fn ask(&mut self, key: RequestKey, request: &InputRequest) -> Result<(AskKey, Vec<u8>), AskError> {
         let flight = self.table.open_flight(key).ok_or(AskError::Over)?;
         let revision = flight.revision;
         if revision.is_stateless() {
             return Err(AskError::Stateless);
         }
-        if revision < Revision::V2025_06_18 || !flight.capabilities.elicitation_form {
+        if !ask::can_be_asked(request, revision, flight.capabilities) {
             return Err(AskError::Unsupported);
         }
-        let (ask, id) = self.table.ask(key);
-        Ok((ask, encode::elicit_line(&id, form, revision)))
+        let (ask, id) = self.table.ask(key, ask::Kind::of(request));
+        Ok((ask, encode::ask_line(&id, request, revision)))
+    }
+
+    /// Whether a line cancels a request of this session, so that [`receive`](Self::receive) would give
+    /// [`Effect::Cancel`] for it.
+    #[must_use]
+    pub fn would_cancel(&self, line: &[u8]) -> bool {
+        receive::cancelled_id(line, self.limits()).is_some_and(|id| self.table.knows(&id))
     }
 
     /// How many requests wait for their answer.
@@ -213,14 +240,8 @@ impl ServerSession {
         self.table.open_flights()
     }
 
-    fn profile(&self) -> Profile<'_> {
-        Profile {
-            info: &self.profile.info,
-            instructions: self.profile.instructions.as_deref(),
-            tools: self.profile.tools,
-            resources: self.profile.resources,
-            subscriptions: self.profile.subscriptions,
-        }
+    fn limits(&self) -> Limits {
+        self.profile.profile().limits
     }
 
     /// The answer to a line that the strict layer refuses.

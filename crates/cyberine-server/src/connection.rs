@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use std::vec;
 
-use cyberine_protocol::model::ElicitForm;
+use cyberine_protocol::model::InputRequest;
 use cyberine_protocol::{
     Answer, AskError, AskKey, Effect, Inbound, InboundBody, RequestKey, RpcError, ServerSession,
 };
@@ -295,11 +295,11 @@ impl Connection {
     pub(crate) fn ask(
         &self,
         key: RequestKey,
-        form: &ElicitForm,
+        request: &InputRequest,
     ) -> Result<oneshot::Receiver<ClientAnswer>, AskError> {
         let (sender, receiver) = oneshot::channel();
         let mut session = self.session();
-        let (ask, line) = session.ask(key, form)?;
+        let (ask, line) = session.ask(key, request)?;
         let mut asks = self.asks();
         asks.retain(|_, waiting| !waiting.is_closed());
         asks.insert(ask, sender);

@@ -92,7 +92,16 @@ pub(crate) async fn serve(request: Request, body: InboundBody) -> Served {
             call::serve(&request, call::Asked { name, arguments, input_responses, request_state }).await
         }
         InboundBody::ListResources { cursor } => read::list(&request, cursor).await,
-        InboundBody::ReadResource { uri } => read::contents(&request, uri).await,
+        // Reads ask nothing yet, so nothing is brought back.
+        InboundBody::ReadResource { uri, .. } => read::contents(&request, uri).await,
+        // No profile of this rail says that it serves these.
+        InboundBody::ListPrompts { .. } | InboundBody::GetPrompt { .. } => {
+            Err(RpcError::method_not_found("prompts"))
+        }
+        InboundBody::Complete { .. } => Err(RpcError::method_not_found("completion/complete")),
+        InboundBody::GetTask { .. } | InboundBody::UpdateTask { .. } | InboundBody::CancelTask { .. } => {
+            Err(RpcError::method_not_found("tasks"))
+        }
         InboundBody::ListTools { .. }
         | InboundBody::ListTemplates { .. }
         | InboundBody::Unsubscribe { .. } => Err(RpcError::internal("this is served at once")),

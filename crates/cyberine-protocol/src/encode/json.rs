@@ -30,6 +30,17 @@ impl<'a> Object<'a> {
         self.out
     }
 
+    /// The same for a key that may need escapes.
+    pub(super) fn any_key(&mut self, key: &str) -> &mut Vec<u8> {
+        if !self.empty {
+            self.out.push(b',');
+        }
+        self.empty = false;
+        put(self.out, key);
+        self.out.push(b':');
+        self.out
+    }
+
     pub(super) fn member<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) {
         put(self.key(key), value);
     }

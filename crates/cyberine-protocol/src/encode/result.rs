@@ -1,33 +1,25 @@
 use serde_json::{Map, Value};
 
+use super::ask::input_requests;
 use super::content::{block, resource, resource_contents, template};
-use super::json::Object;
-use super::line::{SUBSCRIPTION_ID, form_params};
+use super::json::{Object, put};
+use super::line::SUBSCRIPTION_ID;
+use super::prompt::{completion_members, prompt, prompt_members};
+use super::task::{created_members, task_members};
 use super::tools::ToolListing;
 use crate::escape::escape_line;
 use crate::jsonrpc::RequestId;
 use crate::model::{
-    CacheHint, CacheScope, CallToolResult, CreatedTask, Implementation, InputRequired,
-    ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult,
+    CacheHint, CallToolResult, Completion, DetailedTask, GetPromptResult, InputRequired, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Task,
 };
 use crate::revision::Revision;
 use crate::session::Answer;
 
-/// What a server says of itself.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Profile<'a> {
-    pub(crate) info: &'a Implementation,
-    pub(crate) instructions: Option<&'a str>,
-    pub(crate) tools: bool,
-    pub(crate) resources: bool,
-    pub(crate) subscriptions: bool,
-}
-
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-const DISCOVER_TTL_MS: u64 = 3_600_000;
 
 /// The bytes in front of a result object.
-fn head(id: &RequestId, capacity: usize) -> Vec<u8> {
+pub(super) fn head(id: &RequestId, capacity: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(capacity + id.token().len() + 40);
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     out.extend_from_slice(id.token().as_bytes());
@@ -44,13 +36,19 @@ pub(crate) fn result_line(id: &RequestId, answer: &Answer, revision: Revision, s
         Answer::InputRequired(outcome) => {
             write.line(id, 1024, |object| write.input_required(object, outcome))
         }
-        Answer::Task(task) => write.line(id, 512, |object| write.task(object, task)),
+        Answer::Task(task) => write.line(id, 512, |object| write.created(object, task)),
         Answer::Resources(page) => {
             write.line(id, 256 * page.resources.len() + 256, |object| write.resources(object, page))
         }
         Answer::Templates(page) => write.line(id, 1024, |object| write.templates(object, page)),
         Answer::Contents(result) => write.line(id, 1024, |object| write.contents(object, result)),
-        Answer::Empty => write.line(id, 64, |_| {}),
+        Answer::Prompts(page) => {
+            write.line(id, 256 * page.prompts.len() + 256, |object| write.prompts(object, page))
+        }
+        Answer::Prompt(result) => write.line(id, 1024, |object| write.prompt(object, result)),
+        Answer::Completion(completion) => write.line(id, 512, |object| write.completion(object, completion)),
+        Answer::TaskState(task) => write.line(id, 1024, |object| write.task_state(object, task)),
+        Answer::Empty => write.line(id, 256, |object| write.empty(object)),
         Answer::ListenEnded => write.line(id, 256, |object| write.listen_ended(object, id)),
     }
 }
@@ -60,14 +58,38 @@ fn estimate(result: &CallToolResult) -> usize {
     result.structured.as_ref().map_or(512, |raw| raw.get().len() * 5 / 2 + 512)
 }
 
+/// The members of the result of a call that is over, without `_meta`.
+pub(super) fn call_members(object: &mut Object<'_>, result: &CallToolResult, revision: Revision) {
+    if revision.is_stateless() {
+        object.raw("resultType", "\"complete\"");
+    }
+    object.array("content", &result.content, |out, item| block(out, item, revision));
+    let structured = result.structured.as_ref().filter(|raw| match revision {
+        Revision::V2024_11_05 | Revision::V2025_03_26 => false,
+        Revision::V2025_06_18 | Revision::V2025_11_25 => raw.get().starts_with('{'),
+        Revision::V2026_07_28 => true,
+    });
+    if let Some(structured) = structured {
+        object.raw("structuredContent", structured.get());
+    }
+    if result.is_error {
+        object.raw("isError", "true");
+    }
+}
+
 #[derive(Clone, Copy)]
-struct Writer<'a> {
-    revision: Revision,
-    server: &'a str,
+pub(super) struct Writer<'a> {
+    pub(super) revision: Revision,
+    pub(super) server: &'a str,
 }
 
 impl Writer<'_> {
-    fn line(self, id: &RequestId, capacity: usize, write: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
+    pub(super) fn line(
+        self,
+        id: &RequestId,
+        capacity: usize,
+        write: impl FnOnce(&mut Object<'_>),
+    ) -> Vec<u8> {
         let mut out = head(id, capacity);
         let mut object = Object::new(&mut out);
         write(&mut object);
@@ -97,73 +119,77 @@ impl Writer<'_> {
         out
     }
 
-    fn kind(self, object: &mut Object<'_>, kind: &str) {
+    pub(super) fn kind(self, object: &mut Object<'_>, kind: &str) {
         if self.revision.is_stateless() {
             object.member("resultType", kind);
         }
     }
 
     /// `_meta` of a result: what the answer brings, and who answers in the stateless era.
-    fn meta(self, object: &mut Object<'_>, own: &Map<String, Value>) {
+    pub(super) fn meta(self, object: &mut Object<'_>, own: Option<&Map<String, Value>>) {
+        let own = own.filter(|own| !own.is_empty());
         if !self.revision.is_stateless() {
-            if !own.is_empty() {
-                object.member("_meta", own);
-            }
+            object.optional("_meta", own.as_ref());
             return;
         }
         let mut meta = object.object("_meta");
         meta.raw(SERVER_INFO, self.server);
-        for (key, value) in own.iter().filter(|(key, _)| *key != SERVER_INFO) {
-            let quoted = Value::String(key.clone()).to_string();
-            meta.member(&quoted[1..quoted.len() - 1], value);
+        for (key, value) in own.into_iter().flatten().filter(|(key, _)| *key != SERVER_INFO) {
+            put(meta.any_key(key), value);
         }
         meta.end();
     }
 
     fn call(self, object: &mut Object<'_>, result: &CallToolResult) {
-        self.kind(object, "complete");
-        object.array("content", &result.content, |out, item| block(out, item, self.revision));
-        let structured = result.structured.as_ref().filter(|raw| match self.revision {
-            Revision::V2024_11_05 | Revision::V2025_03_26 => false,
-            Revision::V2025_06_18 | Revision::V2025_11_25 => raw.get().starts_with('{'),
-            Revision::V2026_07_28 => true,
-        });
-        if let Some(structured) = structured {
-            object.raw("structuredContent", structured.get());
-        }
-        if result.is_error {
-            object.raw("isError", "true");
-        }
-        self.meta(object, &result.meta);
+        call_members(object, result, self.revision);
+        self.meta(object, Some(&result.meta));
     }
 
     fn input_required(self, object: &mut Object<'_>, outcome: &InputRequired) {
         self.kind(object, "input_required");
         if !outcome.requests.is_empty() {
-            let mut requests = object.object("inputRequests");
-            for (key, form) in &outcome.requests {
-                let quoted = Value::String(key.clone()).to_string();
-                let mut request = requests.object(&quoted[1..quoted.len() - 1]);
-                request.raw("method", "\"elicitation/create\"");
-                form_params(request.object("params"), form, self.revision);
-                request.end();
-            }
-            requests.end();
+            input_requests(object, &outcome.requests, self.revision);
         }
         object.optional("requestState", outcome.request_state.as_ref());
-        self.meta(object, &Map::new());
+        self.meta(object, None);
     }
 
-    fn task(self, object: &mut Object<'_>, task: &CreatedTask) {
+    fn created(self, object: &mut Object<'_>, task: &Task) {
         self.kind(object, "task");
-        object.member("taskId", &task.task_id);
-        object.member("status", task.status.as_str());
-        object.optional("statusMessage", task.status_message.as_ref());
-        object.member("createdAt", &task.created_at);
-        object.member("lastUpdatedAt", &task.last_updated_at);
-        object.member("ttlMs", &task.ttl_ms);
-        object.optional("pollIntervalMs", task.poll_interval_ms.as_ref());
-        self.meta(object, &Map::new());
+        created_members(object, task, task.status);
+        self.meta(object, None);
+    }
+
+    fn task_state(self, object: &mut Object<'_>, task: &DetailedTask) {
+        self.kind(object, "complete");
+        task_members(object, task, self.revision);
+        self.meta(object, None);
+    }
+
+    fn prompts(self, object: &mut Object<'_>, page: &ListPromptsResult) {
+        self.kind(object, "complete");
+        object.array("prompts", &page.prompts, |out, item| prompt(out, item, self.revision));
+        self.page(object, page.next_cursor.as_ref(), page.cache);
+    }
+
+    fn prompt(self, object: &mut Object<'_>, result: &GetPromptResult) {
+        self.kind(object, "complete");
+        prompt_members(object, result, self.revision);
+        self.meta(object, None);
+    }
+
+    fn completion(self, object: &mut Object<'_>, completion: &Completion) {
+        self.kind(object, "complete");
+        completion_members(object, completion);
+        self.meta(object, None);
+    }
+
+    /// Done, and no more to say.
+    fn empty(self, object: &mut Object<'_>) {
+        if self.revision.is_stateless() {
+            self.kind(object, "complete");
+            self.meta(object, None);
+        }
     }
 
     fn listen_ended(self, object: &mut Object<'_>, id: &RequestId) {
@@ -195,66 +221,6 @@ impl Writer<'_> {
     fn page(self, object: &mut Object<'_>, next_cursor: Option<&String>, cache: CacheHint) {
         object.optional("nextCursor", next_cursor);
         object.cache(cache, self.revision);
-        self.meta(object, &Map::new());
+        self.meta(object, None);
     }
-}
-
-/// An `Implementation` object, escaped.
-pub(crate) fn implementation(info: &Implementation, revision: Revision) -> String {
-    let mut out = Vec::with_capacity(128);
-    let mut object = Object::new(&mut out);
-    object.member("name", &info.name);
-    object.title(info.title.as_ref(), revision);
-    object.member("version", &info.version);
-    if revision >= Revision::V2025_11_25 {
-        object.optional("description", info.description.as_ref());
-        object.optional("websiteUrl", info.website_url.as_ref());
-    }
-    object.icons(&info.icons, revision);
-    object.end();
-    String::from_utf8_lossy(&escape_line(out)).into_owned()
-}
-
-fn capabilities(object: &mut Object<'_>, profile: Profile<'_>) {
-    let mut inner = object.object("capabilities");
-    if profile.tools {
-        inner.raw("tools", "{}");
-    }
-    if profile.resources {
-        inner.raw("resources", if profile.subscriptions { "{\"subscribe\":true}" } else { "{}" });
-    }
-    inner.end();
-}
-
-/// The response to `initialize`.
-pub(crate) fn initialize_line(id: &RequestId, profile: Profile<'_>, revision: Revision) -> Vec<u8> {
-    let mut out = head(id, 1024);
-    let mut object = Object::new(&mut out);
-    object.member("protocolVersion", revision.as_str());
-    capabilities(&mut object, profile);
-    object.raw("serverInfo", &implementation(profile.info, revision));
-    object.optional("instructions", profile.instructions.as_ref());
-    object.end();
-    out.push(b'}');
-    escape_line(out)
-}
-
-/// The response to `server/discover`: the same for every caller.
-pub(crate) fn discover_line(
-    id: &RequestId,
-    profile: Profile<'_>,
-    revision: Revision,
-    server: &str,
-) -> Vec<u8> {
-    let write = Writer { revision, server };
-    write.line(id, 1024, |object| {
-        write.kind(object, "complete");
-        object.array("supportedVersions", &Revision::STATELESS, |out, supported| {
-            super::json::put(out, supported.as_str());
-        });
-        capabilities(object, profile);
-        object.optional("instructions", profile.instructions.as_ref());
-        object.cache(CacheHint { ttl_ms: DISCOVER_TTL_MS, scope: CacheScope::Public }, revision);
-        write.meta(object, &Map::new());
-    })
 }

@@ -34,11 +34,22 @@ impl RequestId {
         Some(Self { token, value: IdValue(value) })
     }
 
-    /// An id of this side's own making.
-    pub(crate) fn own(serial: u64) -> Self {
-        let token = format!("\"cyberine-{serial}\"");
+    /// An id of this side's own making. Where many sessions share one client, each has its scope.
+    pub(crate) fn own(scope: Option<u64>, serial: u64) -> Self {
+        let token = match scope {
+            Some(scope) => format!("\"cyberine-{scope}-{serial}\""),
+            None => format!("\"cyberine-{serial}\""),
+        };
         let value = IdValue(token[..token.len() - 1].into());
         Self { token: token.into(), value }
+    }
+
+    /// The scope of an id that [`own`](Self::own) made with one.
+    pub(crate) fn scope(&self) -> Option<u64> {
+        let (scope, serial) = self.value.0.strip_prefix("\"cyberine-")?.split_once('-')?;
+        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let scope = Some(scope).filter(|scope| digits(scope))?.parse().ok()?;
+        (digits(serial) && *self == Self::own(Some(scope), serial.parse().ok()?)).then_some(scope)
     }
 
     /// An id of a client's own making: a number, which every server takes.

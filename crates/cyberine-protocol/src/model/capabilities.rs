@@ -32,6 +32,10 @@ pub struct ClientCapabilities {
     pub elicitation_url: bool,
     /// It can ask its model.
     pub sampling: bool,
+    /// It can let its model use tools while it is asked (`sampling.tools`, from 2025-11-25).
+    pub sampling_tools: bool,
+    /// It tells which directories it works in.
+    pub roots: bool,
     /// It takes a task for an answer (extension `io.modelcontextprotocol/tasks`).
     pub tasks: bool,
 }
@@ -58,7 +62,12 @@ impl ClientCapabilities {
                     }
                     read.elicitation_form |= !read.elicitation_url;
                 }
-                "sampling" => read.sampling = parts(value, "sampling").map(|_| true)?,
+                "sampling" => {
+                    read.sampling_tools = parts(value, "sampling")?
+                        .any(|(name, value)| name == "tools" && value.starts_with('{'));
+                    read.sampling = true;
+                }
+                "roots" => read.roots = parts(value, "roots").map(|_| true)?,
                 "extensions" => {
                     read.tasks = parts(value, "extensions")?
                         .any(|(name, value)| name == TASKS_EXTENSION && value.starts_with('{'));
@@ -67,6 +76,30 @@ impl ClientCapabilities {
             }
         }
         Ok(read)
+    }
+
+    /// Whether everything in `required` is declared.
+    #[must_use]
+    pub const fn covers(self, required: Self) -> bool {
+        (self.elicitation_form || !required.elicitation_form)
+            && (self.elicitation_url || !required.elicitation_url)
+            && (self.sampling || !required.sampling)
+            && (self.sampling_tools || !required.sampling_tools)
+            && (self.roots || !required.roots)
+            && (self.tasks || !required.tasks)
+    }
+
+    /// What either declares.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            elicitation_form: self.elicitation_form || other.elicitation_form,
+            elicitation_url: self.elicitation_url || other.elicitation_url,
+            sampling: self.sampling || other.sampling,
+            sampling_tools: self.sampling_tools || other.sampling_tools,
+            roots: self.roots || other.roots,
+            tasks: self.tasks || other.tasks,
+        }
     }
 
     /// The same as the newest schema writes it.
@@ -82,8 +115,13 @@ impl ClientCapabilities {
         if !elicitation.is_empty() {
             object.insert("elicitation".to_owned(), Value::Object(elicitation));
         }
-        if self.sampling {
+        if self.sampling_tools {
+            object.insert("sampling".to_owned(), json!({ "tools": {} }));
+        } else if self.sampling {
             object.insert("sampling".to_owned(), json!({}));
+        }
+        if self.roots {
+            object.insert("roots".to_owned(), json!({}));
         }
         if self.tasks {
             object.insert("extensions".to_owned(), json!({ TASKS_EXTENSION: {} }));
@@ -137,6 +175,21 @@ impl LogLevel {
             _ => return None,
         })
     }
+
+    /// The name on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Notice => "notice",
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Critical => "critical",
+            Self::Alert => "alert",
+            Self::Emergency => "emergency",
+        }
+    }
 }
 
 #[cfg(test)]
@@ -150,13 +203,14 @@ mod tests {
         let form = ClientCapabilities { elicitation_form: true, ..none };
         for (json, expected) in [
             ("{}", none),
-            (r#"{"roots":{"listChanged":true},"experimental":{"x":{}}}"#, none),
+            (r#"{"experimental":{"x":{}}}"#, none),
+            (r#"{"roots":{"listChanged":true}}"#, ClientCapabilities { roots: true, ..none }),
             (r#"{"elicitation":{}}"#, form),
             (r#"{"elicitation":{"form":{}}}"#, form),
             (r#"{"elicitation":{"url":{}}}"#, ClientCapabilities { elicitation_url: true, ..none }),
             (
                 r#"{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}}}"#,
-                ClientCapabilities { elicitation_url: true, sampling: true, ..form },
+                ClientCapabilities { elicitation_url: true, sampling: true, sampling_tools: true, ..form },
             ),
             (
                 r#"{"extensions":{"io.modelcontextprotocol/tasks":{},"x/y":{}}}"#,
@@ -166,7 +220,7 @@ mod tests {
             assert_eq!(read(json), Ok(expected), "{json}");
             assert_eq!(read(&expected.to_json().to_string()), Ok(expected), "{json}");
         }
-        for json in ["[]", "null", "7", r#"{"elicitation":3}"#, r#"{"sampling":[]}"#] {
+        for json in ["[]", "null", "7", r#"{"elicitation":3}"#, r#"{"roots":true}"#, r#"{"sampling":[]}"#] {
             assert!(read(json).is_err(), "{json}");
         }
     }

@@ -1,5 +1,3 @@
-use std::collections::BTreeMap;
-
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
@@ -55,71 +53,5 @@ impl CallToolResult {
         let structured = to_raw_value(value).ok();
         let text = structured.as_ref().map_or_else(String::new, |raw| raw.get().to_owned());
         Self { content: vec![ContentBlock::text(text)], structured, is_error, meta: Map::new() }
-    }
-}
-
-/// A question to the person behind the client, as a form.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ElicitForm {
-    /// What is asked.
-    pub message: String,
-    /// JSON Schema of the answer: a flat object of primitives with `type` and `properties`.
-    pub requested_schema: Value,
-}
-
-/// The outcome of a call or a read that cannot go on without input. Stateless era only.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct InputRequired {
-    /// What to ask, by keys of the server's choice.
-    pub requests: BTreeMap<String, ElicitForm>,
-    /// What the client brings back with the answers, byte for byte.
-    pub request_state: Option<String>,
-}
-
-/// The outcome of a call that goes on as a task (extension `io.modelcontextprotocol/tasks`).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CreatedTask {
-    /// The task's id.
-    pub task_id: String,
-    /// How it stands.
-    pub status: TaskStatus,
-    /// What that means, for people.
-    pub status_message: Option<String>,
-    /// When it began, RFC 3339.
-    pub created_at: String,
-    /// When it changed last, RFC 3339.
-    pub last_updated_at: String,
-    /// How long it is kept after its creation; `None` is for ever.
-    pub ttl_ms: Option<u64>,
-    /// How often to poll.
-    pub poll_interval_ms: Option<u64>,
-}
-
-/// How a task stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TaskStatus {
-    /// At work.
-    Working,
-    /// Waiting for input.
-    InputRequired,
-    /// Over, with a result.
-    Completed,
-    /// Over, with an error.
-    Failed,
-    /// Cancelled.
-    Cancelled,
-}
-
-impl TaskStatus {
-    /// The name on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Working => "working",
-            Self::InputRequired => "input_required",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
     }
 }

@@ -9,4 +9,17 @@ pub struct SubscriptionFilter {
     pub resources_list_changed: bool,
     /// Of the resources with these URIs.
     pub resource_subscriptions: Vec<String>,
+    /// Of the tasks with these ids (extension `io.modelcontextprotocol/tasks`).
+    pub task_ids: Vec<String>,
+}
+
+/// A list a client can be told the change of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ListKind {
+    /// Tools.
+    Tools,
+    /// Prompts.
+    Prompts,
+    /// Resources.
+    Resources,
 }

@@ -1,7 +1,7 @@
 use super::effect::Answer;
 use super::table::{Flight, Method};
 use crate::jsonrpc::RpcError;
-use crate::model::ClientCapabilities;
+use crate::model::{ClientCapabilities, InputRequest, TaskState};
 
 /// Whether this answer may go out to this request (2026-07-28, `basic/patterns/mrtr` and the
 /// tasks extension: a server never sends what the client did not declare).
@@ -11,9 +11,15 @@ pub(super) fn admissible(flight: &Flight, answer: Answer) -> Result<Answer, RpcE
         Method::CallTool => matches!(answer, Answer::Call(_) | Answer::InputRequired(_) | Answer::Task(_)),
         Method::ListResources => matches!(answer, Answer::Resources(_)),
         Method::ListTemplates => matches!(answer, Answer::Templates(_)),
-        Method::ReadResource => matches!(answer, Answer::Contents(_)),
-        Method::Subscribe | Method::Unsubscribe => matches!(answer, Answer::Empty),
+        Method::ReadResource => matches!(answer, Answer::Contents(_) | Answer::InputRequired(_)),
+        Method::Subscribe | Method::Unsubscribe | Method::UpdateTask | Method::CancelTask => {
+            matches!(answer, Answer::Empty)
+        }
         Method::Listen => matches!(answer, Answer::ListenEnded),
+        Method::ListPrompts => matches!(answer, Answer::Prompts(_)),
+        Method::GetPrompt => matches!(answer, Answer::Prompt(_) | Answer::InputRequired(_)),
+        Method::Complete => matches!(answer, Answer::Completion(_)),
+        Method::GetTask => matches!(answer, Answer::TaskState(_)),
     };
     if !fits {
         return Err(RpcError::internal("the server's answer does not fit the method"));
@@ -23,17 +29,26 @@ pub(super) fn admissible(flight: &Flight, answer: Answer) -> Result<Answer, RpcE
             if outcome.requests.is_empty() && outcome.request_state.is_none() {
                 return Err(RpcError::internal("the server asked for input without a question"));
             }
-            let form = !outcome.requests.is_empty();
-            Some(ClientCapabilities { elicitation_form: form, ..ClientCapabilities::default() })
+            required_by(outcome.requests.values())
         }
-        Answer::Task(_) => Some(ClientCapabilities { tasks: true, ..ClientCapabilities::default() }),
-        _ => None,
+        Answer::Task(_) => ClientCapabilities { tasks: true, ..ClientCapabilities::default() },
+        Answer::TaskState(task) => match &task.state {
+            TaskState::Input(requests) => required_by(requests.values()),
+            _ => return Ok(answer),
+        },
+        _ => return Ok(answer),
     };
-    let Some(required) = required else { return Ok(answer) };
     if !flight.revision.is_stateless() {
         return Err(RpcError::internal("this revision of the protocol has no such answer"));
     }
-    let has = flight.capabilities;
-    let missing = (required.elicitation_form && !has.elicitation_form) || (required.tasks && !has.tasks);
-    if missing { Err(RpcError::missing_capability(required)) } else { Ok(answer) }
+    if flight.capabilities.covers(required) {
+        Ok(answer)
+    } else {
+        Err(RpcError::missing_capability(required))
+    }
+}
+
+/// What a client must have declared to be asked all of this.
+fn required_by<'a>(requests: impl Iterator<Item = &'a InputRequest>) -> ClientCapabilities {
+    requests.map(InputRequest::required).fold(ClientCapabilities::default(), ClientCapabilities::and)
 }

@@ -7,8 +7,9 @@ use serde_json::{Map, Value};
 use crate::encode::ToolListing;
 use crate::jsonrpc::RpcError;
 use crate::model::{
-    CallToolResult, ClientCapabilities, CreatedTask, InputRequired, ListResourceTemplatesResult,
-    ListResourcesResult, LogLevel, ReadResourceResult, SubscriptionFilter,
+    CallToolResult, ClientCapabilities, Completion, CompletionRef, DetailedTask, GetPromptResult,
+    InputRequired, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, LogLevel,
+    ReadResourceResult, SubscriptionFilter, Task,
 };
 use crate::revision::Revision;
 
@@ -37,7 +38,8 @@ pub enum Effect {
         key: RequestKey,
         /// The question.
         ask: AskKey,
-        /// An `ElicitResult`: `{ action: accept | decline | cancel, content? }`; or why there is none.
+        /// What the kind of the question says ([`InputRequest`](crate::model::InputRequest)), checked
+        /// for its shape; or why there is none.
         answer: Result<Value, RpcError>,
     },
     /// The message was ignored, as the protocol wants it. A line for the operator's log.
@@ -69,7 +71,9 @@ pub struct Inbound {
     pub client: Option<ClientInfo>,
     /// What the client can do: from this request in the stateless era, else from `initialize`.
     pub capabilities: ClientCapabilities,
-    /// The log the client wants with this request, if any. Stateless era only.
+    /// The log the client wants with this request, if any: from this request in the stateless era.
+    /// With `initialize`, what `logging/setLevel` said last, else [`LogLevel::Info`], where the server
+    /// keeps a log.
     pub log_level: Option<LogLevel>,
     /// Whether the client wants news of its progress.
     pub progress: bool,
@@ -106,10 +110,14 @@ pub enum InboundBody {
         /// Where the page begins.
         cursor: Option<String>,
     },
-    /// `resources/read`. Answer with [`Answer::Contents`].
+    /// `resources/read`. Answer with [`Answer::Contents`] or [`Answer::InputRequired`].
     ReadResource {
         /// The URI, unchecked.
         uri: String,
+        /// Answers to an earlier [`Answer::InputRequired`], by its keys.
+        input_responses: BTreeMap<String, Value>,
+        /// The state that answer carried: the client could have changed it.
+        request_state: Option<String>,
     },
     /// `resources/subscribe`, of the `initialize` era. Answer with [`Answer::Empty`]; after that the
     /// changes of the resource are told with [`ServerSession::updated`](super::ServerSession::updated).
@@ -127,8 +135,52 @@ pub enum InboundBody {
     /// [`ServerSession::acknowledge`](super::ServerSession::acknowledge) what of it is served, tell
     /// the changes, and answer with [`Answer::ListenEnded`] when the server ends it.
     Listen {
-        /// Of what the client wants to hear; the URIs are unchecked.
+        /// Of what the client wants to hear; the URIs and the ids of tasks are unchecked.
         filter: SubscriptionFilter,
+    },
+    /// `prompts/list`. Answer with [`Answer::Prompts`].
+    ListPrompts {
+        /// Where the page begins.
+        cursor: Option<String>,
+    },
+    /// `prompts/get`. Answer with [`Answer::Prompt`] or [`Answer::InputRequired`].
+    GetPrompt {
+        /// The prompt.
+        name: String,
+        /// The arguments, unchecked.
+        arguments: BTreeMap<String, String>,
+        /// Answers to an earlier [`Answer::InputRequired`], by its keys.
+        input_responses: BTreeMap<String, Value>,
+        /// The state that answer carried: the client could have changed it.
+        request_state: Option<String>,
+    },
+    /// `completion/complete`. Answer with [`Answer::Completion`].
+    Complete {
+        /// Whose argument it is.
+        reference: CompletionRef,
+        /// The argument's name.
+        name: String,
+        /// What is there of its value.
+        value: String,
+        /// The arguments that have a value already. From 2025-06-18.
+        context: BTreeMap<String, String>,
+    },
+    /// `tasks/get`. Answer with [`Answer::TaskState`].
+    GetTask {
+        /// The task, unchecked.
+        task_id: String,
+    },
+    /// `tasks/update`. Answer with [`Answer::Empty`].
+    UpdateTask {
+        /// The task, unchecked.
+        task_id: String,
+        /// Answers to some of the questions of its [`TaskState::Input`](crate::model::TaskState).
+        input_responses: BTreeMap<String, Value>,
+    },
+    /// `tasks/cancel`. Answer with [`Answer::Empty`], whether or not it ends the task.
+    CancelTask {
+        /// The task, unchecked.
+        task_id: String,
     },
 }
 
@@ -140,18 +192,27 @@ pub enum Answer {
     Tools(Arc<ToolListing>),
     /// To `tools/call`: it is over.
     Call(CallToolResult),
-    /// To `tools/call`: it needs input. A client that did not declare what the questions need gets
-    /// `-32021`; with `initialize`, use [`ServerSession::ask`](super::ServerSession::ask) instead.
+    /// To `tools/call`, `prompts/get` and `resources/read`: it needs input. A client that did not
+    /// declare what the questions need gets `-32021`; with `initialize`, use
+    /// [`ServerSession::ask`](super::ServerSession::ask) instead.
     InputRequired(InputRequired),
     /// To `tools/call`: it goes on as a task. A client that did not declare tasks gets `-32021`.
-    Task(CreatedTask),
+    Task(Task),
     /// To `resources/list`.
     Resources(ListResourcesResult),
     /// To `resources/templates/list`.
     Templates(ListResourceTemplatesResult),
     /// To `resources/read`.
     Contents(ReadResourceResult),
-    /// To `resources/subscribe` and `resources/unsubscribe`: done.
+    /// To `prompts/list`.
+    Prompts(ListPromptsResult),
+    /// To `prompts/get`.
+    Prompt(GetPromptResult),
+    /// To `completion/complete`.
+    Completion(Completion),
+    /// To `tasks/get`.
+    TaskState(DetailedTask),
+    /// To `resources/subscribe`, `resources/unsubscribe`, `tasks/update` and `tasks/cancel`: done.
     Empty,
     /// To `subscriptions/listen`: the server ends it.
     ListenEnded,

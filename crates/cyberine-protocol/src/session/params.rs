@@ -1,14 +1,10 @@
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use cyberine_types::ClientInfo;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
-use super::effect::InboundBody;
-use super::table::Method;
-use crate::jsonrpc::{RequestId, RpcError, elements, members, text};
-use crate::model::{ClientCapabilities, LogLevel, SubscriptionFilter};
+use crate::jsonrpc::{RequestId, RpcError, members, text};
+use crate::model::{ClientCapabilities, LogLevel};
 
 pub(crate) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub(crate) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -18,20 +14,22 @@ const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// The longest name and the longest version of a client that are kept, in bytes.
 const CLIENT_LIMIT: usize = 1024;
 
-/// The most URIs in one `subscriptions/listen`.
-const URI_LIMIT: usize = 1024;
-
 /// The parameters of every method served here, unread: one pass finds where each member is.
 #[derive(Default)]
 pub(super) struct Params<'a> {
     meta: Option<&'a str>,
-    name: Option<&'a str>,
-    arguments: Option<&'a str>,
-    cursor: Option<&'a str>,
-    uri: Option<&'a str>,
-    notifications: Option<&'a str>,
-    input_responses: Option<&'a str>,
-    request_state: Option<&'a str>,
+    pub(super) name: Option<&'a str>,
+    pub(super) arguments: Option<&'a str>,
+    pub(super) cursor: Option<&'a str>,
+    pub(super) uri: Option<&'a str>,
+    pub(super) notifications: Option<&'a str>,
+    pub(super) input_responses: Option<&'a str>,
+    pub(super) request_state: Option<&'a str>,
+    pub(super) reference: Option<&'a str>,
+    pub(super) argument: Option<&'a str>,
+    pub(super) context: Option<&'a str>,
+    pub(super) task_id: Option<&'a str>,
+    level: Option<&'a str>,
     protocol_version: Option<&'a str>,
     capabilities: Option<&'a str>,
     client_info: Option<&'a str>,
@@ -61,11 +59,11 @@ pub(super) struct Initialize<'a> {
     pub(super) info: ClientInfo,
 }
 
-fn invalid(name: &str, what: &str) -> RpcError {
+pub(super) fn invalid(name: &str, what: &str) -> RpcError {
     RpcError::invalid_params(format!("`{name}` must be {what}"))
 }
 
-fn object_members<'a>(
+pub(super) fn object_members<'a>(
     token: &'a str,
     name: &str,
 ) -> Result<impl Iterator<Item = (Cow<'a, str>, &'a str)> + use<'a>, RpcError> {
@@ -73,7 +71,7 @@ fn object_members<'a>(
 }
 
 /// Reads an object into a derived struct, which would also read an array.
-fn object<'a, T: Deserialize<'a>>(raw: &'a str, name: &str) -> Result<T, RpcError> {
+pub(super) fn object<'a, T: Deserialize<'a>>(raw: &'a str, name: &str) -> Result<T, RpcError> {
     if !raw.starts_with('{') {
         return Err(invalid(name, "an object"));
     }
@@ -81,11 +79,11 @@ fn object<'a, T: Deserialize<'a>>(raw: &'a str, name: &str) -> Result<T, RpcErro
         .map_err(|error| RpcError::invalid_params(format!("`{name}` cannot be read: {error}")))
 }
 
-fn string<'a>(raw: &'a str, name: &str) -> Result<Cow<'a, str>, RpcError> {
+pub(super) fn string<'a>(raw: &'a str, name: &str) -> Result<Cow<'a, str>, RpcError> {
     text(raw).ok_or_else(|| invalid(name, "a string"))
 }
 
-fn required<'a>(raw: Option<&'a str>, name: &str, what: &str) -> Result<&'a str, RpcError> {
+pub(super) fn required<'a>(raw: Option<&'a str>, name: &str, what: &str) -> Result<&'a str, RpcError> {
     raw.ok_or_else(|| RpcError::invalid_params(format!("`{name}` is missing; it must be {what}")))
 }
 
@@ -93,6 +91,12 @@ fn capabilities(token: &str, name: &str) -> Result<ClientCapabilities, RpcError>
     ClientCapabilities::from_json(token).map_err(|part| {
         RpcError::invalid_params(format!("`{name}` must be an object, and so must `{part}` in it"))
     })
+}
+
+const LEVELS: &str = "a log level, `debug` to `emergency`";
+
+fn log_level(raw: &str, name: &str) -> Result<LogLevel, RpcError> {
+    text(raw).and_then(|level| LogLevel::parse(&level)).ok_or_else(|| invalid(name, LEVELS))
 }
 
 /// Who the client says it is. Every request in flight keeps it, so what is too long is cut.
@@ -103,16 +107,6 @@ fn client_info(raw: &str, name: &str) -> Result<ClientInfo, RpcError> {
         text.shrink_to_fit();
     }
     Ok(info)
-}
-
-fn uris(raw: &str) -> Result<Vec<String>, RpcError> {
-    let name = "resourceSubscriptions";
-    let wrong = || invalid(name, &format!("an array of at most {URI_LIMIT} strings"));
-    let count = elements(raw).take(URI_LIMIT + 1).count();
-    if !raw.starts_with('[') || count > URI_LIMIT {
-        return Err(wrong());
-    }
-    elements(raw).map(|uri| text(uri).map(Cow::into_owned).ok_or_else(wrong)).collect()
 }
 
 impl<'a> Params<'a> {
@@ -133,6 +127,11 @@ impl<'a> Params<'a> {
                 "capabilities" => &mut read.capabilities,
                 "clientInfo" => &mut read.client_info,
                 "requestId" => &mut read.request_id,
+                "ref" => &mut read.reference,
+                "argument" => &mut read.argument,
+                "context" => &mut read.context,
+                "taskId" => &mut read.task_id,
+                "level" => &mut read.level,
                 _ => continue,
             };
             *member = Some(value);
@@ -173,65 +172,9 @@ impl<'a> Params<'a> {
         self.request_id.and_then(RequestId::from_token)
     }
 
-    fn cursor(&self) -> Result<Option<String>, RpcError> {
-        self.cursor.map(|raw| string(raw, "cursor").map(Cow::into_owned)).transpose()
-    }
-
-    /// What a request of `method` asks. Answers to questions exist in the stateless era only.
-    pub(super) fn body(&self, method: Method, stateless: bool) -> Result<InboundBody, RpcError> {
-        Ok(match method {
-            Method::ListTools => InboundBody::ListTools { cursor: self.cursor()? },
-            Method::ListResources => InboundBody::ListResources { cursor: self.cursor()? },
-            Method::ListTemplates => InboundBody::ListTemplates { cursor: self.cursor()? },
-            Method::ReadResource => InboundBody::ReadResource { uri: self.uri()? },
-            Method::Subscribe => InboundBody::Subscribe { uri: self.uri()? },
-            Method::Unsubscribe => InboundBody::Unsubscribe { uri: self.uri()? },
-            Method::Listen => InboundBody::Listen { filter: self.filter()? },
-            Method::CallTool => self.call(stateless)?,
-        })
-    }
-
-    fn uri(&self) -> Result<String, RpcError> {
-        let uri = required(self.uri, "uri", "a string")?;
-        Ok(string(uri, "uri")?.into_owned())
-    }
-
-    /// What a client wants to hear of. Kinds of notifications not known here are left out, as every
-    /// kind is that is not served.
-    fn filter(&self) -> Result<SubscriptionFilter, RpcError> {
-        let raw = required(self.notifications, "notifications", "an object")?;
-        let mut filter = SubscriptionFilter::default();
-        for (key, value) in object_members(raw, "notifications")? {
-            let wanted = match &*key {
-                "toolsListChanged" => &mut filter.tools_list_changed,
-                "promptsListChanged" => &mut filter.prompts_list_changed,
-                "resourcesListChanged" => &mut filter.resources_list_changed,
-                "resourceSubscriptions" => {
-                    filter.resource_subscriptions = uris(value)?;
-                    continue;
-                }
-                _ => continue,
-            };
-            *wanted = match value {
-                "true" => true,
-                "false" => false,
-                _ => return Err(invalid(&key, "true or false")),
-            };
-        }
-        Ok(filter)
-    }
-
-    fn call(&self, stateless: bool) -> Result<InboundBody, RpcError> {
-        let name = required(self.name, "name", "a string")?;
-        let responses = self.input_responses.filter(|_| stateless);
-        let state = self.request_state.filter(|_| stateless);
-        Ok(InboundBody::CallTool {
-            name: string(name, "name")?.into_owned(),
-            arguments: self.arguments.map_or_else(|| Ok(Map::new()), |raw| object(raw, "arguments"))?,
-            input_responses: responses
-                .map_or_else(|| Ok(BTreeMap::<String, Value>::new()), |raw| object(raw, "inputResponses"))?,
-            request_state: state.map(|raw| string(raw, "requestState").map(Cow::into_owned)).transpose()?,
-        })
+    /// The level of `logging/setLevel`.
+    pub(super) fn level(&self) -> Result<LogLevel, RpcError> {
+        log_level(required(self.level, "level", LEVELS)?, "level")
     }
 }
 
@@ -263,9 +206,7 @@ impl<'a> Meta<'a> {
     }
 
     pub(super) fn log_level(&self) -> Result<Option<LogLevel>, RpcError> {
-        let Some(raw) = self.log_level else { return Ok(None) };
-        let level = text(raw).and_then(|name| LogLevel::parse(&name));
-        level.map(Some).ok_or_else(|| invalid(LOG_LEVEL, "a log level, `debug` to `emergency`"))
+        self.log_level.map(|raw| log_level(raw, LOG_LEVEL)).transpose()
     }
 
     pub(super) fn progress_token(&self) -> Result<Option<RequestId>, RpcError> {

@@ -1,13 +1,14 @@
-use serde_json::Value;
-
-use super::effect::{Effect, Ignored, Inbound, RequestKey};
+use super::effect::{Effect, Ignored, Inbound, InboundBody, RequestKey};
 use super::params::{Meta, Params};
 use super::table::{BatchKey, Flight, Method};
 use super::{LegacyClient, ServerSession, batch};
 use crate::encode;
 use crate::jsonrpc::{Incoming, RequestId, RpcError, classify, excerpt, request_id};
+use crate::model::ClientCapabilities;
 use crate::revision::Revision;
-use crate::strict;
+use crate::strict::{self, Limits};
+
+const CANCELLED: &str = "notifications/cancelled";
 
 /// What becomes of a request.
 pub(super) enum Served {
@@ -20,7 +21,7 @@ pub(super) enum Served {
 }
 
 pub(super) fn receive(session: &mut ServerSession, line: &[u8]) -> Vec<Effect> {
-    let json = match strict::check(line, session.profile.limits) {
+    let json = match strict::check(line, session.limits()) {
         Ok(Some(json)) => json,
         Ok(None) => return Vec::new(),
         Err(error) => {
@@ -97,17 +98,23 @@ fn stateless(
     if method == "server/discover" {
         return Ok(Served::Line(encode::discover_line(
             id,
-            session.profile(),
+            session.profile.profile(),
             revision,
-            &session.server_info,
+            session.profile.server_info(),
         )));
     }
     let method = served(session, method, revision)?;
-    let body = params.body(method, true)?;
-    let token = meta.progress_token()?;
-    let flight = Flight::new(id.clone(), method, revision, envelope.capabilities, token);
-    let (key, progress) = open(session, flight)?;
     let capabilities = envelope.capabilities;
+    if method.is_of_tasks() && !capabilities.tasks {
+        return Err(undeclared_tasks());
+    }
+    let body = params.body(method, revision)?;
+    if matches!(&body, InboundBody::Listen { filter } if !filter.task_ids.is_empty()) && !capabilities.tasks {
+        return Err(undeclared_tasks());
+    }
+    let mut flight = Flight::new(id.clone(), method, revision, capabilities, meta.progress_token()?);
+    flight.log_level = log_level;
+    let (key, progress) = open(session, flight)?;
     Ok(Served::Open(Inbound { key, revision, client, capabilities, log_level, progress, body }))
 }
 
@@ -124,22 +131,20 @@ fn with_session(
         "ping" => return Ok(Served::Line(encode::empty_line(id))),
         _ => {}
     }
-    let Some(client) = &session.client else { return Err(Meta::missing()) };
+    let keeps_log = session.profile.profile().logging;
+    let Some(client) = &mut session.client else { return Err(Meta::missing()) };
+    if method == "logging/setLevel" && keeps_log {
+        client.log_level = Some(params.level()?);
+        return Ok(Served::Line(encode::empty_line(id)));
+    }
     let (revision, capabilities, info) = (client.revision, client.capabilities, client.info.clone());
+    let log_level = keeps_log.then(|| client.wanted_log());
     let method = served(session, method, revision)?;
-    let body = params.body(method, false)?;
+    let body = params.body(method, revision)?;
     let mut flight = Flight::new(id.clone(), method, revision, capabilities, meta.progress_token()?);
     flight.batch = batch;
     let (key, progress) = open(session, flight)?;
-    Ok(Served::Open(Inbound {
-        key,
-        revision,
-        client: Some(info),
-        capabilities,
-        log_level: None,
-        progress,
-        body,
-    }))
+    Ok(Served::Open(Inbound { key, revision, client: Some(info), capabilities, log_level, progress, body }))
 }
 
 /// Opens the session, or replaces it: requests in flight keep the client they came from, and its
@@ -147,27 +152,39 @@ fn with_session(
 fn initialize(session: &mut ServerSession, id: &RequestId, params: &Params<'_>) -> Result<Served, RpcError> {
     let asked = params.initialize()?;
     let revision = Revision::negotiate(&asked.version);
-    session.client = Some(LegacyClient { revision, info: asked.info, capabilities: asked.capabilities });
-    let line = encode::initialize_line(id, session.profile(), revision);
+    let (info, capabilities) = (asked.info, asked.capabilities);
+    session.client = Some(LegacyClient { revision, info, capabilities, log_level: None });
+    let line = encode::initialize_line(id, session.profile.profile(), revision);
     Ok(Served::Session { line, ended: session.table.end_subscriptions() })
 }
 
 /// The method of that name, if the server has it in that revision. Methods that every session has
 /// are not here.
 fn served(session: &ServerSession, name: &str, revision: Revision) -> Result<Method, RpcError> {
-    let follows = session.profile.subscriptions;
+    let profile = session.profile.profile();
+    let stateless = revision.is_stateless();
     let (method, has) = match name {
-        "tools/list" => (Method::ListTools, session.profile.tools),
-        "tools/call" => (Method::CallTool, session.profile.tools),
-        "resources/list" => (Method::ListResources, session.profile.resources),
-        "resources/templates/list" => (Method::ListTemplates, session.profile.resources),
-        "resources/read" => (Method::ReadResource, session.profile.resources),
-        "resources/subscribe" => (Method::Subscribe, follows && !revision.is_stateless()),
-        "resources/unsubscribe" => (Method::Unsubscribe, follows && !revision.is_stateless()),
-        "subscriptions/listen" => (Method::Listen, follows && revision.is_stateless()),
+        "tools/list" => (Method::ListTools, profile.tools),
+        "tools/call" => (Method::CallTool, profile.tools),
+        "resources/list" => (Method::ListResources, profile.resources),
+        "resources/templates/list" => (Method::ListTemplates, profile.resources),
+        "resources/read" => (Method::ReadResource, profile.resources),
+        "resources/subscribe" => (Method::Subscribe, profile.subscriptions && !stateless),
+        "resources/unsubscribe" => (Method::Unsubscribe, profile.subscriptions && !stateless),
+        "subscriptions/listen" => (Method::Listen, profile.has_news() && stateless),
+        "prompts/list" => (Method::ListPrompts, profile.prompts),
+        "prompts/get" => (Method::GetPrompt, profile.prompts),
+        "completion/complete" => (Method::Complete, profile.completions),
+        "tasks/get" => (Method::GetTask, profile.tasks && stateless),
+        "tasks/update" => (Method::UpdateTask, profile.tasks && stateless),
+        "tasks/cancel" => (Method::CancelTask, profile.tasks && stateless),
         _ => return Err(RpcError::method_not_found(name)),
     };
     if has { Ok(method) } else { Err(RpcError::method_not_found(name)) }
+}
+
+fn undeclared_tasks() -> RpcError {
+    RpcError::missing_capability(ClientCapabilities { tasks: true, ..ClientCapabilities::default() })
 }
 
 fn open(session: &mut ServerSession, flight: Flight) -> Result<(RequestKey, bool), RpcError> {
@@ -187,7 +204,7 @@ pub(super) fn notification(
     effects: &mut Vec<Effect>,
 ) {
     match method {
-        "notifications/cancelled" => cancel(session, params, effects),
+        CANCELLED => cancel(session, params, effects),
         // A client may say these; nothing here depends on them.
         "notifications/initialized" | "notifications/roots/list_changed" | "notifications/progress" => {}
         unknown => effects.push(Effect::Ignored(Ignored::UnknownNotification(excerpt(unknown).to_owned()))),
@@ -207,29 +224,26 @@ fn cancel(session: &mut ServerSession, params: Option<&str>, effects: &mut Vec<E
     effects.extend(cancelled.batch.map(Effect::Send));
 }
 
+/// The id that a line asks to cancel.
+pub(super) fn cancelled_id(line: &[u8], limits: Limits) -> Option<RequestId> {
+    let json = strict::check(line, limits).ok()??;
+    match classify(json) {
+        Ok(Incoming::Notification { method, params }) if method == CANCELLED => {
+            Params::read(params).ok()?.request_id()
+        }
+        _ => None,
+    }
+}
+
 pub(super) fn response(
     session: &mut ServerSession,
     id: Option<&RequestId>,
     answer: Result<&str, &str>,
     effects: &mut Vec<Effect>,
 ) {
-    let Some((key, ask)) = id.and_then(|id| session.table.answer_ask(id)) else {
+    let Some((key, ask, kind)) = id.and_then(|id| session.table.answer_ask(id)) else {
         effects.push(Effect::Ignored(Ignored::StrayResponse));
         return;
     };
-    effects.push(Effect::Answered { key, ask, answer: elicit_result(answer) });
-}
-
-fn elicit_result(answer: Result<&str, &str>) -> Result<Value, RpcError> {
-    let raw = answer.map_err(|error| {
-        RpcError::internal(format!("the client answered the question with an error: {}", excerpt(error)))
-    })?;
-    let value: Value =
-        serde_json::from_str(raw).map_err(|error| RpcError::invalid_params(error.to_string()))?;
-    let named = matches!(value["action"].as_str(), Some("accept" | "decline" | "cancel"));
-    let content = value.get("content").is_none_or(Value::is_object);
-    if named && content {
-        return Ok(value);
-    }
-    Err(RpcError::invalid_params("the client's answer is no elicitation result"))
+    effects.push(Effect::Answered { key, ask, answer: kind.answer(answer) });
 }

@@ -1,9 +1,10 @@
 use std::collections::HashMap;
 
+use super::ask::Kind;
 use super::effect::{AskKey, RequestKey};
 use crate::encode::error_line;
 use crate::jsonrpc::{IdValue, RequestId, RpcError};
-use crate::model::ClientCapabilities;
+use crate::model::{ClientCapabilities, ListKind, LogLevel, SubscriptionFilter};
 use crate::revision::Revision;
 
 /// The most bytes of answers that wait in open batches, all together. An answer that finds no room
@@ -21,6 +22,19 @@ pub(super) enum Method {
     Subscribe,
     Unsubscribe,
     Listen,
+    ListPrompts,
+    GetPrompt,
+    Complete,
+    GetTask,
+    UpdateTask,
+    CancelTask,
+}
+
+impl Method {
+    /// Whether it is one of the tasks extension.
+    pub(super) const fn is_of_tasks(self) -> bool {
+        matches!(self, Self::GetTask | Self::UpdateTask | Self::CancelTask)
+    }
 }
 
 /// What may be sent for a request after its answer.
@@ -34,12 +48,22 @@ pub(super) enum News {
     Over,
 }
 
-/// Whether changes of resources are told under a request's key.
+/// Whether changes are told under a request's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Following {
     Never,
     NotYet,
     Begun,
+}
+
+/// What a client that listens was told it will hear of, beside resources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one kind of notification")]
+struct Heard {
+    tools: bool,
+    prompts: bool,
+    resources: bool,
+    tasks: bool,
 }
 
 /// One request in flight, or one of which there is news after its answer.
@@ -51,9 +75,11 @@ pub(super) struct Flight {
     pub(super) capabilities: ClientCapabilities,
     pub(super) token: Option<RequestId>,
     pub(super) batch: Option<BatchKey>,
+    pub(super) log_level: Option<LogLevel>,
     progress: f64,
     answered: bool,
     following: Following,
+    heard: Heard,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -88,6 +114,7 @@ fn left_out(flight: &Flight) -> Vec<u8> {
 struct Ask {
     key: RequestKey,
     ask: AskKey,
+    kind: Kind,
 }
 
 /// Every request of one pipe that something may still be sent for. Ids are unique among those
@@ -103,6 +130,8 @@ pub(super) struct Table {
     batched: usize,
     answered: usize,
     serial: u64,
+    /// What the ids of questions carry.
+    scope: Option<u64>,
 }
 
 /// What a cancellation leaves to do.
@@ -127,8 +156,31 @@ impl Flight {
             Method::Subscribe | Method::Listen => Following::NotYet,
             _ => Following::Never,
         };
-        let progress = f64::NEG_INFINITY;
-        Self { id, method, revision, capabilities, token, batch: None, progress, answered: false, following }
+        Self {
+            id,
+            method,
+            revision,
+            capabilities,
+            token,
+            batch: None,
+            log_level: None,
+            progress: f64::NEG_INFINITY,
+            answered: false,
+            following,
+            heard: Heard { tools: false, prompts: false, resources: false, tasks: false },
+        }
+    }
+
+    pub(super) const fn hears_of(&self, list: ListKind) -> bool {
+        match list {
+            ListKind::Tools => self.heard.tools,
+            ListKind::Prompts => self.heard.prompts,
+            ListKind::Resources => self.heard.resources,
+        }
+    }
+
+    pub(super) const fn hears_of_tasks(&self) -> bool {
+        self.heard.tasks
     }
 
     /// Whether the request stays known after its answer.
@@ -150,6 +202,10 @@ impl Flight {
 }
 
 impl Table {
+    pub(super) fn scoped(scope: u64) -> Self {
+        Self { scope: Some(scope), ..Self::default() }
+    }
+
     fn next(&mut self) -> u64 {
         self.serial += 1;
         self.serial
@@ -160,9 +216,19 @@ impl Table {
         self.ids.get(id.value()).is_some_and(|key| self.open_flight(*key).is_some())
     }
 
+    /// Whether there is a request with this id to cancel.
+    pub(super) fn knows(&self, id: &RequestId) -> bool {
+        self.ids.contains_key(id.value())
+    }
+
     /// Whether news with this token belongs to a request that waits for its answer.
     pub(super) fn token_is_open(&self, token: &RequestId) -> bool {
         self.tokens.get(token.value()).is_some_and(|key| self.open_flight(*key).is_some())
+    }
+
+    /// A request that something may still be sent for.
+    pub(super) fn flight(&self, key: RequestKey) -> Option<&Flight> {
+        self.flights.get(&key)
     }
 
     pub(super) fn open_flight(&self, key: RequestKey) -> Option<&Flight> {
@@ -247,11 +313,20 @@ impl Table {
         }
     }
 
-    /// Lets changes of resources be told under the key of a request in flight. `None` where they
-    /// are already, or never will be.
-    pub(super) fn acknowledge(&mut self, key: RequestKey) -> Option<&RequestId> {
+    /// Lets changes be told under the key of a request in flight. `None` where they are already, or
+    /// never will be.
+    pub(super) fn acknowledge(&mut self, key: RequestKey, served: &SubscriptionFilter) -> Option<&RequestId> {
         let flight = self.flights.get_mut(&key).filter(|flight| flight.method == Method::Listen)?;
-        flight.begin_following().then_some(&flight.id)
+        if !flight.begin_following() {
+            return None;
+        }
+        flight.heard = Heard {
+            tools: served.tools_list_changed,
+            prompts: served.prompts_list_changed,
+            resources: served.resources_list_changed,
+            tasks: !served.task_ids.is_empty(),
+        };
+        Some(&flight.id)
     }
 
     /// The request under whose key changes of resources are told.
@@ -292,16 +367,16 @@ impl Table {
         Some(Cancelled { key, asks, batch })
     }
 
-    pub(super) fn ask(&mut self, key: RequestKey) -> (AskKey, RequestId) {
+    pub(super) fn ask(&mut self, key: RequestKey, kind: Kind) -> (AskKey, RequestId) {
         let serial = self.next();
-        let (ask, id) = (AskKey(serial), RequestId::own(serial));
-        self.asks.insert(id.value().clone(), Ask { key, ask });
+        let (ask, id) = (AskKey(serial), RequestId::own(self.scope, serial));
+        self.asks.insert(id.value().clone(), Ask { key, ask, kind });
         (ask, id)
     }
 
     /// The question a response answers, once.
-    pub(super) fn answer_ask(&mut self, id: &RequestId) -> Option<(RequestKey, AskKey)> {
-        self.asks.remove(id.value()).map(|ask| (ask.key, ask.ask))
+    pub(super) fn answer_ask(&mut self, id: &RequestId) -> Option<(RequestKey, AskKey, Kind)> {
+        self.asks.remove(id.value()).map(|ask| (ask.key, ask.ask, ask.kind))
     }
 
     fn take_asks(&mut self, key: RequestKey) -> Vec<RequestId> {
@@ -311,7 +386,7 @@ impl Table {
         let mut taken: Vec<u64> =
             self.asks.extract_if(|_, ask| ask.key == key).map(|(_, ask)| ask.ask.0).collect();
         taken.sort_unstable();
-        taken.into_iter().map(RequestId::own).collect()
+        taken.into_iter().map(|serial| RequestId::own(self.scope, serial)).collect()
     }
 
     /// Starts a batch. Until [`Self::batch_read`] its own reading counts as something missing.

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use cyberine_protocol::model::{
-    CacheHint, CallToolResult, ContentBlock, CreatedTask, ElicitForm, InputRequired, SubscriptionFilter,
+    CacheHint, CallToolResult, ContentBlock, ElicitForm, InputRequest, InputRequired, SubscriptionFilter,
     TaskStatus, Tool,
 };
 use cyberine_protocol::{Answer, Effect, Revision, RpcError, ServerSession, ToolListing};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::official::Official;
 use crate::support::{
     answered, every_block, finish, finish_with, initialize, opened, own_meta, parse, request, session,
-    session_of, tool,
+    session_of, task, tool,
 };
 
 /// One message with the name of its definition in the schema.
@@ -24,11 +24,11 @@ struct Emitted {
     line: Value,
 }
 
-fn form() -> ElicitForm {
-    ElicitForm {
+fn form() -> InputRequest {
+    InputRequest::Form(ElicitForm {
         message: "Approve run 5b1e?".into(),
         requested_schema: json!({ "type": "object", "properties": { "ok": { "type": "boolean" } }, "required": ["ok"] }),
-    }
+    })
 }
 
 fn results(revision: Revision) -> Vec<Emitted> {
@@ -94,15 +94,7 @@ fn outcomes(revision: Revision) -> Vec<Emitted> {
     };
     let key =
         opened(&mut session, &request(revision, json!("task"), "tools/call", json!({ "name": "any" }))).key;
-    let task = CreatedTask {
-        task_id: "9d1c6d1e-8f0b-4a55-9d1b-2a4b7b7d0c11".into(),
-        status: TaskStatus::Working,
-        status_message: Some("at work".into()),
-        created_at: "2026-11-30T10:00:00Z".into(),
-        last_updated_at: "2026-11-30T10:00:00Z".into(),
-        ttl_ms: None,
-        poll_interval_ms: Some(1000),
-    };
+    let task = task(TaskStatus::Working);
     vec![
         input,
         Emitted { what: "CreateTaskResult", line: finish_with(&mut session, key, Answer::Task(task)) },
@@ -161,6 +153,7 @@ fn subscriptions(revision: Revision) -> Vec<Emitted> {
                 prompts_list_changed: true,
                 resources_list_changed: true,
                 resource_subscriptions: vec!["cyberine://runs/5b1e".to_owned()],
+                task_ids: Vec::new(),
             },
         ),
         (json!(7.0), SubscriptionFilter::default()),

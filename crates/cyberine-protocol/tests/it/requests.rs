@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use cyberine_protocol::model::{CallToolResult, ClientCapabilities, ElicitForm, InputRequired, LogLevel};
+use cyberine_protocol::model::{
+    CallToolResult, ClientCapabilities, ElicitForm, InputRequest, InputRequired, LogLevel,
+};
 use cyberine_protocol::{
     Answer, AskError, Effect, Ignored, Inbound, InboundBody, Revision, RpcError, ServerSession,
 };
@@ -35,8 +37,9 @@ fn done(session: &mut ServerSession, inbound: &Inbound) -> Value {
     finish_with(session, inbound.key, Answer::Call(CallToolResult::text("ok", false)))
 }
 
-fn form() -> ElicitForm {
-    ElicitForm { message: "Go?".into(), requested_schema: json!({ "type": "object", "properties": {} }) }
+fn form() -> InputRequest {
+    let requested_schema = json!({ "type": "object", "properties": {} });
+    InputRequest::Form(ElicitForm { message: "Go?".into(), requested_schema })
 }
 
 #[test]

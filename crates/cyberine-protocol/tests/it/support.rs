@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use cyberine_protocol::model::{
-    Annotations, CacheHint, CacheScope, CallToolResult, ContentBlock, Icon, Implementation,
-    ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource, ResourceBody,
-    ResourceContents, ResourceTemplate, Role, Tool, ToolAnnotations,
+    Annotations, CacheHint, CacheScope, CallToolResult, Completion, ContentBlock, DetailedTask,
+    GetPromptResult, Icon, Implementation, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, Prompt, PromptArgument, PromptMessage, ReadResourceResult, Resource, ResourceBody,
+    ResourceContents, ResourceTemplate, Role, Task, TaskState, TaskStatus, Tool, ToolAnnotations,
 };
 use cyberine_protocol::{
     Answer, Effect, Inbound, InboundBody, RequestKey, Revision, RpcError, ServerProfile, ServerSession,
@@ -39,6 +40,13 @@ pub(crate) fn profile() -> ServerProfile {
         tools: true,
         resources: true,
         subscriptions: true,
+        prompts: true,
+        completions: true,
+        logging: true,
+        tasks: true,
+        tools_list_changed: true,
+        prompts_list_changed: true,
+        resources_list_changed: true,
         ..ServerProfile::default()
     }
 }
@@ -146,7 +154,7 @@ pub(crate) fn fixture(body: &InboundBody) -> Result<Answer, RpcError> {
             next_cursor: None,
             cache: CacheHint { ttl_ms: 3_600_000, scope: CacheScope::Public },
         })),
-        InboundBody::ReadResource { uri } if uri == "cyberine://runs/5b1e" => {
+        InboundBody::ReadResource { uri, .. } if uri == "cyberine://runs/5b1e" => {
             Ok(Answer::Contents(ReadResourceResult {
                 contents: vec![
                     contents(ResourceBody::Text("{\"state\":\"done\"}".into())),
@@ -155,9 +163,62 @@ pub(crate) fn fixture(body: &InboundBody) -> Result<Answer, RpcError> {
                 cache: CacheHint::NONE,
             }))
         }
-        InboundBody::ReadResource { uri } => Err(RpcError::resource_not_found(uri)),
-        InboundBody::Subscribe { .. } | InboundBody::Unsubscribe { .. } => Ok(Answer::Empty),
+        InboundBody::ReadResource { uri, .. } => Err(RpcError::resource_not_found(uri)),
+        InboundBody::Subscribe { .. }
+        | InboundBody::Unsubscribe { .. }
+        | InboundBody::UpdateTask { .. }
+        | InboundBody::CancelTask { .. } => Ok(Answer::Empty),
         InboundBody::Listen { .. } => Ok(Answer::ListenEnded),
+        InboundBody::ListPrompts { .. } => {
+            Ok(Answer::Prompts(ListPromptsResult { prompts: vec![prompt()], next_cursor: None, cache }))
+        }
+        InboundBody::GetPrompt { .. } => Ok(Answer::Prompt(GetPromptResult {
+            description: Some("Review a run".into()),
+            messages: every_block()
+                .into_iter()
+                .map(|content| PromptMessage { role: Role::User, content })
+                .collect(),
+        })),
+        InboundBody::Complete { .. } => Ok(Answer::Completion(Completion {
+            values: vec!["5b1e".into()],
+            total: Some(1),
+            has_more: false,
+        })),
+        InboundBody::GetTask { .. } => {
+            let task = task(TaskStatus::Working);
+            Ok(Answer::TaskState(DetailedTask { task, state: TaskState::Open }))
+        }
+    }
+}
+
+pub(crate) fn prompt() -> Prompt {
+    Prompt {
+        name: "review".into(),
+        title: Some("Review".into()),
+        description: Some("review a run".into()),
+        arguments: vec![
+            PromptArgument {
+                name: "runId".into(),
+                title: Some("Run".into()),
+                description: Some("which run".into()),
+                required: true,
+            },
+            PromptArgument { name: "tone".into(), ..PromptArgument::default() },
+        ],
+        icons: vec![icon()],
+        meta: own_meta(),
+    }
+}
+
+pub(crate) fn task(status: TaskStatus) -> Task {
+    Task {
+        task_id: "9d1c6d1e-8f0b-4a55-9d1b-2a4b7b7d0c11".into(),
+        status,
+        status_message: Some("started".into()),
+        created_at: "2026-11-30T10:00:00Z".into(),
+        last_updated_at: "2026-11-30T10:00:01Z".into(),
+        ttl_ms: None,
+        poll_interval_ms: Some(1000),
     }
 }
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cyberine_protocol::model::{CallToolResult, CreatedTask, ElicitForm, InputRequired, TaskStatus};
+use cyberine_protocol::model::{self, CallToolResult, ElicitForm, InputRequired, Task, TaskStatus};
 use cyberine_protocol::{Answer, RpcError};
 use futures_util::future::try_join_all;
 use serde_json::{Map, Value};
@@ -158,9 +158,9 @@ async fn answers(
     answers.ok()?.ok().map(|pairs| pairs.into_iter().collect())
 }
 
-fn form(question: &InputRequest) -> ElicitForm {
+fn form(question: &InputRequest) -> model::InputRequest {
     let InputRequest::Form { message, schema } = question;
-    ElicitForm { message: message.clone(), requested_schema: schema.clone() }
+    model::InputRequest::Form(ElicitForm { message: message.clone(), requested_schema: schema.clone() })
 }
 
 fn unanswered(requests: &BTreeMap<String, InputRequest>) -> ToolResult {
@@ -175,7 +175,7 @@ fn complete(result: &ToolResult) -> Answer {
 
 fn created(request: &Request, task: TaskHandle) -> Answer {
     let now = request.server().clock.now().to_string();
-    Answer::Task(CreatedTask {
+    Answer::Task(Task {
         task_id: task.task_id,
         status: TaskStatus::Working,
         status_message: None,
