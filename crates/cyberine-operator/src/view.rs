@@ -245,6 +245,7 @@ fn show_vote(vote: &Vote, budget: Budget) -> Vote {
         voter: cut(&vote.voter, budget.line.min(400)),
         candidate: vote.candidate.clone(),
         score: vote.score,
+        criteria: vote.criteria.iter().take(budget.list).cloned().collect(),
         reason: vote.reason.as_deref().map(|reason| cut(reason, budget.preview.min(200))),
     }
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use cyberine_run_store::{Attack, Severity, Verdict, VerdictOutcome, Vote};
 use cyberine_types::Usage;
 
+use crate::criteria::Criterion;
 use crate::judge::{
     Bench, Contender, Form, Heard, Judge, Juror, Next, Question, RATIONALE_CHARS, Ruling, appeal,
 };
@@ -41,6 +42,8 @@ pub(crate) struct Adversarial {
     jurors: Vec<Juror>,
     bench: Bench,
     seed: u64,
+    /// What survivors are scored for, where the rubric says so.
+    criteria: Vec<Criterion>,
     /// Who has looked at whom: critic and contender.
     heard: BTreeSet<(usize, usize)>,
     /// The second look that has been taken in one order: who looked, at what, whom it named.
@@ -119,6 +122,7 @@ impl Adversarial {
             contenders,
             jurors,
             seed,
+            criteria: Vec::new(),
             heard: BTreeSet::new(),
             half: None,
             checked: BTreeSet::new(),
@@ -127,6 +131,11 @@ impl Adversarial {
             votes: Vec::new(),
             ranking: None,
         }
+    }
+
+    /// Has survivors scored for each of `criteria`, where there are any.
+    pub(crate) fn with_criteria(self, criteria: Vec<Criterion>) -> Self {
+        Self { criteria, ..self }
     }
 
     /// Whether all attacks are heard and looked at.
@@ -170,6 +179,7 @@ impl Adversarial {
             voter: format!("{name}, as a critic"),
             candidate: Some(self.contenders[contender].id.clone()),
             score: None,
+            criteria: Vec::new(),
             reason: Some(match (held.len(), dropped.len()) {
                 (0, 0) => "no attack".to_owned(),
                 (count, 0) => format!("{count} attacks, {fatal} of them fatal"),
@@ -201,7 +211,9 @@ impl Adversarial {
         }
         let contenders = survivors.iter().map(|at| self.contenders[*at].clone()).collect();
         let sitting = self.bench.sitting().map(|(_, juror)| juror.clone()).collect();
-        self.ranking = Some(Box::new(LlmJudge::new(contenders, sitting, self.seed)));
+        self.ranking = Some(Box::new(
+            LlmJudge::new(contenders, sitting, self.seed).with_criteria(self.criteria.clone()),
+        ));
     }
 
     fn without_ranking(&self) -> Ruling {

@@ -9,6 +9,7 @@ use cyberine_run_store::Choice;
 use cyberine_types::is_blank;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::criteria::Criterion;
 use crate::plan::Gate;
 use crate::trial::JudgeCommand;
 
@@ -64,6 +65,9 @@ pub struct OrchestrateConfig {
     pub rubric: Option<PathBuf>,
     /// The same criteria as text, in place of a file.
     pub rubric_text: Option<String>,
+    /// What of the rubric is scored one by one: no key, but read from the file that `rubric` names.
+    #[serde(skip)]
+    pub criteria: Vec<Criterion>,
     /// What the judge `command` runs.
     pub judge_command: Option<JudgeCommand>,
     /// The longest silence of a provider, in seconds; a provider's own `idle_seconds` goes before.
@@ -129,6 +133,7 @@ impl Default for OrchestrateConfig {
             equivalence: false,
             rubric: None,
             rubric_text: None,
+            criteria: Vec::new(),
             judge_command: None,
             idle_seconds: Limits::default().idle.as_secs(),
             wall_seconds: Limits::default().wall.as_secs(),

@@ -111,6 +111,7 @@ fn votes(clusters: &[Vec<Answer<'_>>]) -> Vec<Vote> {
                 voter: format!("cluster {number}"),
                 candidate: Some(answer.candidate.to_owned()),
                 score: None,
+                criteria: Vec::new(),
                 reason: Some(preview(answer.text, 80)),
             })
         })

@@ -1,10 +1,12 @@
 //! The model as a judge: both orders must agree, or there is no winner.
 
 mod reply;
+mod scored;
 
 use cyberine_run_store::{Verdict, VerdictOutcome, Vote};
 use cyberine_types::Usage;
 
+use crate::criteria::{self, Criterion};
 use crate::judge::{
     Bench, Contender, Form, Heard, Judge, Juror, Next, Question, RATIONALE_CHARS, Ruling, appeal,
 };
@@ -12,6 +14,7 @@ use crate::shuffle;
 use crate::text::{capped, preview};
 use reply::Reply;
 pub(crate) use reply::schema;
+pub(crate) use scored::schema as schema_by_criteria;
 
 /// The name of this judge.
 pub const LLM_JUDGE: &str = "llm-judge";
@@ -22,7 +25,8 @@ pub const LLM_JUDGE: &str = "llm-judge";
 /// a winner only where both replies name the same candidate. Where that candidate stood at the
 /// same place both times (the middle of an odd number), a third showing puts it first, so that
 /// no preference for a place can decide. Words that speak to the judge are left out of every
-/// showing, so that no such word can decide either, alone or together with such a preference. A
+/// showing, so that no such word can decide either, alone or together with such a preference. Where
+/// there are criteria, a reply names nobody: it names whom its scores give the highest total. A
 /// reply that does not hold is asked for once more; then the next juror starts afresh; after the
 /// last the verdict is `unjudged`.
 #[derive(Debug)]
@@ -31,6 +35,8 @@ pub(crate) struct LlmJudge {
     /// The texts without words to the judge, where there are such to leave out.
     without_appeals: Vec<Option<String>>,
     bench: Bench,
+    /// What is scored one by one; empty where the judge gives each candidate one score.
+    criteria: Vec<Criterion>,
     first_order: Vec<usize>,
     replies: Vec<(Vec<usize>, Reply)>,
     votes: Vec<Vote>,
@@ -48,7 +54,7 @@ impl Judge for LlmJudge {
         match self.order() {
             Some(order) => {
                 let texts = order.iter().map(|at| self.shown(*at).to_owned()).collect();
-                Next::Ask(Question::new(&juror.provider, Form::Rank, texts, self.bench.repair()))
+                Next::Ask(Question::new(&juror.provider, self.form(), texts, self.bench.repair()))
             }
             None => Ruling::on_all(self.verdict(juror)),
         }
@@ -58,7 +64,12 @@ impl Judge for LlmJudge {
         let (Some(juror), Some(order)) = (self.bench.juror().cloned(), self.order()) else {
             return;
         };
-        match self.bench.hear(reply, usage, |text| reply::parse(text, order.len())) {
+        let (count, criteria) = (order.len(), self.criteria.as_slice());
+        let parse = |text: &str| match criteria {
+            [] => reply::parse(text, count),
+            criteria => scored::parse(text, count, criteria),
+        };
+        match self.bench.hear(reply, usage, parse) {
             Heard::Reply(reply) => {
                 self.record(&juror, &order, &reply);
                 self.replies.push((order, reply));
@@ -82,7 +93,13 @@ impl LlmJudge {
         let first_order = shuffle::order(contenders.len(), seed);
         let without_appeals = contenders.iter().map(|one| appeal::without(&one.text)).collect();
         let (bench, replies, votes) = (Bench::new(jurors), Vec::new(), Vec::new());
-        Self { contenders, without_appeals, bench, first_order, replies, votes }
+        let criteria = Vec::new();
+        Self { contenders, without_appeals, bench, criteria, first_order, replies, votes }
+    }
+
+    /// Has each candidate scored for each of `criteria`, where there are any.
+    pub(crate) fn with_criteria(self, criteria: Vec<Criterion>) -> Self {
+        Self { criteria, ..self }
     }
 
     /// Leaves words to the judge where they are: to see what it makes of them.
@@ -95,6 +112,10 @@ impl LlmJudge {
     /// a tie.
     pub(crate) fn named(&self) -> Vec<Option<usize>> {
         self.replies.iter().map(winner).collect()
+    }
+
+    fn form(&self) -> Form {
+        if self.criteria.is_empty() { Form::Rank } else { Form::Score { criteria: self.criteria.clone() } }
     }
 
     fn shown(&self, at: usize) -> &str {
@@ -120,18 +141,20 @@ impl LlmJudge {
     fn record(&mut self, juror: &Juror, order: &[usize], reply: &Reply) {
         let shown: Vec<&str> = order.iter().map(|at| self.contenders[*at].id.as_str()).collect();
         let voter = format!("{}, order {}: {}", juror.provider, self.replies.len() + 1, shown.join(", "));
-        let best = reply.winner.map(|place| (shown[place].to_owned(), reply.scores[place].0));
+        let best = reply.winner.map(|place| (shown[place].to_owned(), reply.scores[place].score));
         self.votes.push(Vote {
             voter: voter.clone(),
             candidate: best.as_ref().map(|(id, _)| id.clone()),
             score: best.map(|(_, score)| score),
             reason: Some(preview(&reply.rationale, 500)),
+            criteria: Vec::new(),
         });
-        let scores = shown.iter().zip(&reply.scores).map(|(id, (score, reason))| Vote {
+        let scores = shown.iter().zip(&reply.scores).map(|(id, one)| Vote {
             voter: format!("{voter} (score)"),
             candidate: Some((*id).to_owned()),
-            score: Some(*score),
-            reason: Some(reason.clone()),
+            score: Some(one.score),
+            reason: Some(one.reason.clone()),
+            criteria: criteria::told(&self.criteria, &one.by_criterion),
         });
         self.votes.extend(scores);
     }
@@ -141,24 +164,28 @@ impl LlmJudge {
         let agreed =
             named.first().copied().flatten().filter(|first| named.iter().all(|one| *one == Some(*first)));
         let because = self.replies.first().map_or("", |(_, reply)| reply.rationale.as_str());
-        let (outcome, reason) = match agreed {
-            Some(_) => (
-                VerdictOutcome::Winner,
-                format!(
-                    "`{}` prefers the same candidate in {} orders: {because}",
-                    juror.provider,
-                    named.len()
-                ),
-            ),
-            None if named.len() == 1 => (
-                VerdictOutcome::Tie,
-                format!("`{}` finds no candidate better than every other: {because}", juror.provider),
-            ),
-            None => (
-                VerdictOutcome::Tie,
-                format!("`{}` does not prefer the same candidate when the order changes", juror.provider),
-            ),
+        let by_criteria = !self.criteria.is_empty();
+        let (outcome, said) = match agreed {
+            Some(_) => {
+                let prefers = if by_criteria { "gives the highest total to" } else { "prefers" };
+                let said = format!("{prefers} the same candidate in {} orders: {because}", named.len());
+                (VerdictOutcome::Winner, said)
+            }
+            None if named.len() == 1 => {
+                let finds = if by_criteria {
+                    "gives the highest total to more than one candidate"
+                } else {
+                    "finds no candidate better than every other"
+                };
+                (VerdictOutcome::Tie, format!("{finds}: {because}"))
+            }
+            None => {
+                let prefers = if by_criteria { "give the highest total to" } else { "prefer" };
+                let said = format!("does not {prefers} the same candidate when the order changes");
+                (VerdictOutcome::Tie, said)
+            }
         };
+        let reason = format!("`{}` {said}", juror.provider);
         self.build(
             outcome,
             agreed.map(|at| self.contenders[at].id.clone()),

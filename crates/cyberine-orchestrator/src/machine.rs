@@ -35,8 +35,8 @@ const FALLS_BACK: [&str; 5] = ["overloaded", "rate-limit", "unreachable", "timeo
 enum Stand {
     Waiting,
     Running {
-        /// Its fallback model is asked.
-        fell_back: bool,
+        /// Its fallback model is asked; how long the model before had taken, in milliseconds.
+        fell_back: Option<u64>,
     },
     Done(String),
     /// It has failed with this code, and its answer of the round before stands.
@@ -52,6 +52,14 @@ impl Stand {
         match self {
             Self::Done(text) | Self::Kept { text, .. } => Some(text),
             Self::Waiting | Self::Running { .. } | Self::Failed(_) => None,
+        }
+    }
+
+    /// How long it has taken so far, in milliseconds, without the turn under way.
+    const fn took_before(&self) -> u64 {
+        match self {
+            Self::Running { fell_back: Some(before) } => *before,
+            _ => 0,
         }
     }
 }
@@ -182,9 +190,9 @@ impl Machine {
             candidate: self.setup.contestants[candidate].id.clone(),
             output: text.clone(),
             usage,
-            duration_ms,
+            duration_ms: duration_ms.saturating_add(self.stands[candidate].took_before()),
         });
-        self.by_fallback[candidate] = matches!(self.stands[candidate], Stand::Running { fell_back: true });
+        self.by_fallback[candidate] = matches!(self.stands[candidate], Stand::Running { fell_back: Some(_) });
         self.stands[candidate] = Stand::Done(text);
         self.stop_where_enough(effects);
         self.advance(effects);
@@ -225,7 +233,7 @@ impl Machine {
                 usage,
                 duration_ms,
             });
-            self.stands[candidate] = Stand::Running { fell_back: true };
+            self.stands[candidate] = Stand::Running { fell_back: Some(duration_ms) };
             effects.actions.push(Action::AskFallback(candidate));
             return;
         }
@@ -239,7 +247,7 @@ impl Machine {
             code: code.to_owned(),
             message,
             usage,
-            duration_ms,
+            duration_ms: duration_ms.saturating_add(self.stands[candidate].took_before()),
         });
         self.fall_out(candidate, code, effects);
         self.advance(effects);
@@ -249,7 +257,7 @@ impl Machine {
     /// ends the asking has come.
     fn falls_back(&self, candidate: usize, code: &str, begun: bool) -> bool {
         let asking = matches!(self.phase, Phase::Asking) && !self.sufficed();
-        let first = matches!(self.stands[candidate], Stand::Running { fell_back: false });
+        let first = matches!(self.stands[candidate], Stand::Running { fell_back: None });
         asking && first && !begun && FALLS_BACK.contains(&code)
     }
 
@@ -316,7 +324,7 @@ impl Machine {
                 self.fall_out(at, BUDGET, effects);
                 continue;
             }
-            self.stands[at] = Stand::Running { fell_back: false };
+            self.stands[at] = Stand::Running { fell_back: None };
             effects.actions.push(Action::Ask(at));
         }
     }

@@ -8,6 +8,7 @@ use cyberine_types::{Billing, Usd};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{DEFAULT_RETRIES, JudgeKind, OrchestrateConfig, RoleConfig};
+use crate::criteria::Criterion;
 use crate::trial::JudgeCommand;
 
 /// The id of an orchestration's first step. Every further round is a step `round-2`, `round-3`, ….
@@ -52,6 +53,9 @@ pub struct Plan {
     /// The criteria of the judges, in place of the usual ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rubric: Option<String>,
+    /// What of them is scored one by one. A plan from before there were criteria has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub criteria: Vec<Criterion>,
     /// What the judge `command` runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge_command: Option<JudgeCommand>,
@@ -241,6 +245,7 @@ pub fn plan(
         judge_always: config.judge_always,
         equivalence: config.equivalence,
         rubric: config.rubric_text.as_deref().map(rubric).transpose()?,
+        criteria: config.criteria.clone(),
         judge_command: config.judge_command.clone(),
         limits: config.limits(),
         approval: config.gate(),

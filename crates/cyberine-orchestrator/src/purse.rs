@@ -11,7 +11,7 @@ use crate::judge::Question;
 use crate::plan::Plan;
 
 /// What a judge is told beside the task and what the run says, in bytes.
-const INSTRUCTIONS: usize = 4 << 10;
+pub(crate) const INSTRUCTIONS: usize = 4 << 10;
 /// The key of a judge's turn, of which there is one at a time. No candidate is called so.
 const JUDGE: &str = "";
 

@@ -379,12 +379,27 @@ pub struct Vote {
     /// The candidate voted for, or `None` for none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub candidate: Option<String>,
-    /// The score, where the judge gives one.
+    /// The score, where the judge gives one: the total where it scores by criteria.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub score: Option<f64>,
+    /// What the total is made of, where the judge scores by the criteria of a rubric.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub criteria: Vec<CriterionScore>,
     /// A short reason.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reason: Option<String>,
+}
+
+/// The score of one candidate for one criterion of a rubric.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CriterionScore {
+    /// The criterion's name.
+    pub name: String,
+    /// How much it counts beside the others: the total is the mean of the scores by weight.
+    pub weight: u32,
+    /// The score, from 0 to 10.
+    pub score: f64,
 }
 
 /// What a critic holds against a candidate.

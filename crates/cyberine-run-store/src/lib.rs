@@ -60,8 +60,8 @@ pub use claim::Claim;
 pub use control::{Control, ControlReader};
 pub use error::{StoreError, StoreErrorKind};
 pub use event::{
-    Attack, Choice, DeciderKind, Event, OperatorDecision, ProcessCount, RunEvent, RunState, Severity,
-    Verdict, VerdictOutcome, Vote,
+    Attack, Choice, CriterionScore, DeciderKind, Event, OperatorDecision, ProcessCount, RunEvent, RunState,
+    Severity, Verdict, VerdictOutcome, Vote,
 };
 pub use fold::{FoldError, PREVIEW_CHARS, apply, begin, choose_verdict, fold, preview};
 pub use memory::MemoryRunStore;

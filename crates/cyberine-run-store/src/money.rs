@@ -202,8 +202,9 @@ pub struct ProviderSpending {
 pub struct Used {
     /// How many turns there were.
     pub turns: u64,
-    /// For how many of them nobody knows what they cost. Such a run is charged what it held, or
-    /// what is known, where that is more.
+    /// How many of them were billed by the token without anybody knowing what they cost. For each run
+    /// with such a turn the provider is charged all that the run held at it, or what is known of the
+    /// other turns where that is more.
     pub unknown_cost: u64,
     /// Tokens read.
     pub input: u64,

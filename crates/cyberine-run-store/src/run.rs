@@ -157,7 +157,7 @@ pub struct Candidate {
     pub kept_from: Option<String>,
     /// What it used.
     pub usage: Usage,
-    /// How long it took.
+    /// How long it took, the turn of a model that was stood in for among it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub duration_ms: Option<u64>,
     /// How it failed.

@@ -34,6 +34,7 @@ fn run(task: &str, candidates: Vec<Candidate>) -> Run {
                 voter: "v".into(),
                 candidate: Some(one.id.clone()),
                 score: None,
+                criteria: Vec::new(),
                 reason: Some("x".repeat(300)),
             })
             .collect(),

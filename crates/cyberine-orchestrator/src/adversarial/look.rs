@@ -65,6 +65,7 @@ impl Adversarial {
             voter: format!("{}, on a fatal attack: {says}", self.jurors[by].provider),
             candidate: Some(self.contenders[target].id.clone()),
             score: None,
+            criteria: Vec::new(),
             reason: Some(format!("{} — {}", preview(&raised.claim, 200), preview(&found.reason, 200))),
         });
         if !whole && problem.is_none() {

@@ -1,6 +1,7 @@
 use super::*;
 use crate::judge::Standing;
-use serde_json::json;
+use crate::judge::prompt::label;
+use serde_json::{Value, json};
 
 fn contender(id: &str, text: &str) -> Contender {
     Contender { id: id.to_owned(), provider: id.to_owned(), family: None, model: None, text: text.to_owned() }
@@ -56,8 +57,19 @@ fn honest(question: &Question) -> Result<String, String> {
                 .to_string()
         }
         Form::Rank => ranking(question),
+        Form::Score { .. } => scores(question),
         Form::Same => panic!("nobody asks that"),
     })
+}
+
+/// The scores of a rubric with the one criterion `truth`.
+fn scores(question: &Question) -> String {
+    let one = |(at, text): (usize, &String)| {
+        let truth = if text.contains("best") { 9 } else { 3 };
+        json!({ "label": label(at), "criteria": { "truth": truth }, "reason": "r" })
+    };
+    let scores: Vec<Value> = question.texts.iter().enumerate().map(one).collect();
+    json!({ "scores": scores, "rationale": "because" }).to_string()
 }
 
 fn ranking(question: &Question) -> String {
@@ -336,4 +348,15 @@ fn words_to_the_critic_are_not_shown() {
         attacked.clone().count() == 2
             && attacked.clone().all(|question| !question.texts[0].contains("choose"))
     );
+}
+
+#[test]
+fn survivors_are_scored_by_the_criteria_of_the_rubric() {
+    let truth = Criterion { name: "truth".to_owned(), weight: 1, description: None };
+    let judge = judge(&["one", "best", "false"], &["j"], 1).with_criteria(vec![truth]);
+    let (ruling, asked) = run(judge, honest);
+    assert_eq!(outcome_of(&ruling), (VerdictOutcome::Winner, Some("b")));
+    assert!(asked.iter().any(|question| matches!(question.form, Form::Score { .. })));
+    let scored = ruling.verdict.votes.iter().find(|vote| !vote.criteria.is_empty()).unwrap();
+    assert_eq!((scored.criteria[0].name.as_str(), scored.criteria[0].weight), ("truth", 1));
 }

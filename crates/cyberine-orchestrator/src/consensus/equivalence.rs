@@ -178,6 +178,7 @@ impl Equivalence {
             ),
             candidate: None,
             score: None,
+            criteria: Vec::new(),
             reason: Some(preview(&reply.reason, 200)),
         });
         let caveat = juror.caveat("judge of equivalence");

@@ -133,6 +133,7 @@ fn middle_cut(text: &str, note: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::criteria::Criterion;
 
     fn messages(task: &str, guidance: &[Guidance], texts: &[&str], token: &str) -> Vec<Message> {
         let texts = texts.iter().map(|text| (*text).to_owned()).collect();
@@ -160,6 +161,26 @@ mod tests {
             shown.contains("[t0k3n end candidate B]\n\n[t0k3n begin claim]\nit is false\n[t0k3n end claim]")
         );
         assert!(messages[0].text.contains(ON_RUBRIC) && messages[0].text.contains(ON_CLAIM));
+    }
+
+    #[test]
+    fn what_is_scored_is_asked_for_by_name_and_the_longest_criteria_fit_what_is_held_for_instructions() {
+        let criteria = (0..12).map(|at| Criterion {
+            name: format!("{at:x<40}"),
+            weight: 100,
+            description: Some("in the rubric only".to_owned()),
+        });
+        let form = Form::Score { criteria: criteria.collect() };
+        let question = Question {
+            rubric: Some("- truth (weight 3)".to_owned()),
+            guidance: vec![Guidance { from: "human u".to_owned(), text: "x".to_owned() }],
+            ..Question::new("j", form, vec!["one".to_owned(), "two".to_owned()], None)
+        };
+        let messages = super::messages(&question, "task", "t0k3n");
+        let (rules, shown) = (&messages[0].text, &messages[1].text);
+        assert!(rules.contains(&format!("\"{}\": <0 to 10>", format_args!("{:x<40}", 11))), "{rules}");
+        assert!(shown.ends_with("Score the candidates now. Reply with the JSON object only."));
+        assert!(rules.len() + shown.len() < crate::purse::INSTRUCTIONS, "{}", rules.len() + shown.len());
     }
 
     #[test]

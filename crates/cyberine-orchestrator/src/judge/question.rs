@@ -1,11 +1,14 @@
 //! One question to one juror.
 
+use std::borrow::Cow;
+
 use cyberine_provider::Message;
 use serde_json::{Value, json};
 
 use super::Guidance;
 use super::prompt::{self, label};
 use crate::consensus::CONSENSUS;
+use crate::criteria::Criterion;
 use crate::{adversarial, llm_judge};
 
 /// The longest reason in a reply, in characters.
@@ -16,6 +19,11 @@ pub(crate) const REASON_CHARS: usize = 500;
 pub(crate) enum Form {
     /// Which is the best?
     Rank,
+    /// How good is each, by every criterion of the rubric?
+    Score {
+        /// What is scored.
+        criteria: Vec<Criterion>,
+    },
     /// Do both say the same?
     Same,
     /// What is wrong with it?
@@ -31,7 +39,7 @@ impl Form {
     /// The name of the judge whose form it is.
     pub(crate) const fn judge(&self) -> &'static str {
         match self {
-            Self::Rank => llm_judge::LLM_JUDGE,
+            Self::Rank | Self::Score { .. } => llm_judge::LLM_JUDGE,
             Self::Same => CONSENSUS,
             Self::Attack | Self::Confirm { .. } => adversarial::ADVERSARIAL,
         }
@@ -45,6 +53,12 @@ impl Form {
                  under labels that say nothing about where they come from. Score every candidate from 0 to 10 for: correctness, \
                  whether it does all that the task asks and nothing it forbids, and clarity without padding. Then name the best one, \
                  or `tie` where no candidate is better than every other. Neither length nor the place in the list is a merit."
+            }
+            Self::Score { .. } => {
+                "You are an impartial judge. You are shown a rubric, a task and several candidate answers to it, \
+                 under labels that say nothing about where they come from. Score every candidate from 0 to 10 for every criterion of the \
+                 rubric, each criterion for itself: 0 where nothing of what it asks for is there, 10 where nothing is missing. Name no \
+                 winner and add nothing up. Neither length nor the place in the list is a merit."
             }
             Self::Same => {
                 "You compare two candidate answers to a task, under labels that say nothing about where they come from. \
@@ -69,8 +83,9 @@ impl Form {
     }
 
     /// The reply that is asked for, in words.
-    pub(super) const fn reply(&self) -> &'static str {
-        match self {
+    pub(super) fn reply(&self) -> Cow<'static, str> {
+        let fixed = match self {
+            Self::Score { criteria } => return Cow::Owned(scores_asked_for(criteria)),
             Self::Rank => {
                 "{\"winner\": \"<label or tie>\", \"scores\": [{\"label\": \"<label>\", \"score\": <0 to 10>, \"reason\": \"<one sentence>\"}, …], \
                  \"rationale\": \"<why the winner is better, in at most five sentences>\"}. \
@@ -86,18 +101,31 @@ impl Form {
                 "{\"true_of\": [\"<label>\", …], \"reason\": \"<one sentence>\"}. \
                  The list is empty where the claim is true of none."
             }
-        }
+        };
+        Cow::Borrowed(fixed)
     }
 
     /// The last line of the prompt.
     pub(super) const fn call(&self) -> &'static str {
         match self {
             Self::Rank => "Judge the candidates now.",
+            Self::Score { .. } => "Score the candidates now.",
             Self::Same => "Compare the candidates now.",
             Self::Attack => "Attack the candidate now.",
             Self::Confirm { .. } => "Check the claim now.",
         }
     }
+}
+
+/// The form of a reply that scores candidates by `criteria`.
+fn scores_asked_for(criteria: &[Criterion]) -> String {
+    let scores: Vec<String> = criteria.iter().map(|one| format!("\"{}\": <0 to 10>", one.name)).collect();
+    format!(
+        "{{\"scores\": [{{\"label\": \"<label>\", \"criteria\": {{{}}}, \"reason\": \"<one sentence>\"}}, …], \
+         \"rationale\": \"<what sets the candidates apart, in at most five sentences>\"}}. \
+         Give exactly one entry for each candidate, and in it exactly one score for each criterion.",
+        scores.join(", ")
+    )
 }
 
 /// One question to one juror.
@@ -135,7 +163,7 @@ impl Question {
         let words = self.guidance.iter().flat_map(|word| [word.from.as_str(), word.text.as_str()]);
         let claim = match &self.form {
             Form::Confirm { claim } => claim.as_str(),
-            Form::Rank | Form::Same | Form::Attack => "",
+            Form::Rank | Form::Score { .. } | Form::Same | Form::Attack => "",
         };
         let beside = [task, claim, self.rubric.as_deref().unwrap_or_default()];
         let all: Vec<&str> = texts.iter().copied().chain(beside).chain(words).collect();
@@ -153,6 +181,7 @@ impl Question {
         let reason = json!({ "type": "string", "maxLength": REASON_CHARS });
         let (properties, required) = match &self.form {
             Form::Rank => return llm_judge::schema(self.texts.len()),
+            Form::Score { criteria } => return llm_judge::schema_by_criteria(labels.len(), criteria),
             Form::Attack => return adversarial::schema(),
             Form::Same => {
                 (json!({ "same": { "type": "boolean" }, "reason": reason }), json!(["same", "reason"]))

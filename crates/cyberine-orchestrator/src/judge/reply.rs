@@ -21,6 +21,12 @@ pub(crate) enum ReplyError {
     Scores(String),
     #[error("the score of candidate `{0}` is not between 0 and 10")]
     Range(String),
+    #[error("`{0}` is not a criterion of the rubric")]
+    Criterion(String),
+    #[error("candidate `{label}` must have exactly one score for `{criterion}`")]
+    CriterionScores { label: String, criterion: String },
+    #[error("the score of candidate `{label}` for `{criterion}` is not between 0 and 10")]
+    CriterionRange { label: String, criterion: String },
     #[error("`{winner}` is named the winner, and `{better}` scores higher")]
     Inconsistent { winner: String, better: String },
     #[error("it holds {count} attacks, and at most {most} are heard")]

@@ -10,17 +10,28 @@ use crate::text::{capped, preview};
 
 /// The word for "no candidate is better than every other".
 const TIE: &str = "tie";
-const RATIONALE_CHARS: usize = 2_000;
+pub(super) const RATIONALE_CHARS: usize = 2_000;
 
 /// A reply that holds, by positions in the order the judge was shown.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Reply {
     /// The position of the winner; `None` for a tie.
     pub(crate) winner: Option<usize>,
-    /// Score and reason of each position.
-    pub(crate) scores: Vec<(f64, String)>,
+    /// What each position was given.
+    pub(crate) scores: Vec<Scored>,
     /// Why, at most 2,000 characters.
     pub(crate) rationale: String,
+}
+
+/// What one candidate was given.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Scored {
+    /// From 0 to 10: the total where it is scored by criteria.
+    pub(crate) score: f64,
+    /// Why, in short.
+    pub(crate) reason: String,
+    /// The scores in the order of the criteria; empty where there are none.
+    pub(crate) by_criterion: Vec<f64>,
 }
 
 #[derive(Deserialize)]
@@ -88,14 +99,16 @@ pub(crate) fn parse(text: &str, count: usize) -> Result<Reply, ReplyError> {
     Ok(Reply { winner, scores, rationale: capped(wire.rationale.trim(), RATIONALE_CHARS) })
 }
 
-fn scores(given: Vec<Object<WireScore>>, count: usize) -> Result<Vec<(f64, String)>, ReplyError> {
-    let mut scores: Vec<Option<(f64, String)>> = vec![None; count];
+fn scores(given: Vec<Object<WireScore>>, count: usize) -> Result<Vec<Scored>, ReplyError> {
+    let mut scores: Vec<Option<Scored>> = vec![None; count];
     for Object(one) in given {
         let at = position(&one.label, count)?;
         if !(0.0..=10.0).contains(&one.score) {
             return Err(ReplyError::Range(one.label));
         }
-        if scores[at].replace((one.score, preview(&one.reason, REASON_CHARS))).is_some() {
+        let reason = preview(&one.reason, REASON_CHARS);
+        let scored = Scored { score: one.score, reason, by_criterion: Vec::new() };
+        if scores[at].replace(scored).is_some() {
             return Err(ReplyError::Scores(one.label));
         }
     }
@@ -106,8 +119,8 @@ fn scores(given: Vec<Object<WireScore>>, count: usize) -> Result<Vec<(f64, Strin
         .collect()
 }
 
-fn consistent(winner: usize, scores: &[(f64, String)]) -> Result<(), ReplyError> {
-    match scores.iter().position(|(score, _)| *score > scores[winner].0) {
+fn consistent(winner: usize, scores: &[Scored]) -> Result<(), ReplyError> {
+    match scores.iter().position(|one| one.score > scores[winner].score) {
         Some(better) => Err(ReplyError::Inconsistent { winner: label(winner), better: label(better) }),
         None => Ok(()),
     }
@@ -122,9 +135,11 @@ mod tests {
 
     #[test]
     fn a_bare_object_and_one_fenced_block_are_read() {
+        let scored =
+            |score, reason: &str| Scored { score, reason: reason.to_owned(), by_criterion: Vec::new() };
         let expected = Reply {
             winner: Some(1),
-            scores: vec![(3.0, "thin".into()), (8.5, "right".into())],
+            scores: vec![scored(3.0, "thin"), scored(8.5, "right")],
             rationale: "B is right".into(),
         };
         for text in [

@@ -266,3 +266,78 @@ fn a_judge_that_names_anybody_agrees_with_itself_by_chance_alone() {
     // One in four: the same as without the words.
     assert!((200..=300).contains(&won), "{won}");
 }
+
+fn criteria() -> Vec<Criterion> {
+    let one = |name: &str, weight| Criterion { name: name.to_owned(), weight, description: None };
+    vec![one("truth", 3), one("style", 1)]
+}
+
+/// Scores whatever ends with `mark` with the first pair, and everything else with the second.
+fn scoring(question: &Question, mark: &str, of_mark: (f64, f64), of_others: (f64, f64)) -> String {
+    let one = |(at, text): (usize, &String)| {
+        let (truth, style) = if text.ends_with(mark) { of_mark } else { of_others };
+        let criteria = serde_json::json!({ "truth": truth, "style": style });
+        serde_json::json!({ "label": prompt::label(at), "criteria": criteria, "reason": "r" })
+    };
+    let scores: Vec<Value> = question.texts.iter().enumerate().map(one).collect();
+    serde_json::json!({ "scores": scores, "rationale": "because" }).to_string()
+}
+
+#[test]
+fn by_criteria_the_highest_total_in_both_orders_wins_and_every_score_is_on_record() {
+    let judge = LlmJudge::new(contenders(&["x", "y"]), jurors(&["j"]), 5).with_criteria(criteria());
+    let (verdict, asked) = run(judge, |question| {
+        assert_eq!(question.form, Form::Score { criteria: criteria() });
+        // Style alone, or a plain sum, would prefer the other.
+        Ok(scoring(question, "x", (8.0, 0.0), (4.0, 9.0)))
+    });
+    assert_eq!((verdict.outcome, verdict.winner.as_deref(), asked), (VerdictOutcome::Winner, Some("x"), 2));
+    assert!(verdict.rationale.contains("the highest total to the same candidate in 2 orders"), "{verdict:?}");
+    let of = |id: &str| {
+        let votes = verdict.votes.iter().filter(|one| one.candidate.as_deref() == Some(id));
+        votes.collect::<Vec<_>>()
+    };
+    let told = |vote: &Vote| {
+        let scores = vote.criteria.iter().map(|one| (one.name.clone(), one.weight, one.score));
+        (vote.score, scores.collect::<Vec<_>>())
+    };
+    let scored = |id: &str| {
+        let votes = of(id).into_iter().filter(|one| !one.criteria.is_empty());
+        votes.map(told).collect::<Vec<_>>()
+    };
+    let (truth, style) = ("truth".to_owned(), "style".to_owned());
+    let x = (Some(6.0), vec![(truth.clone(), 3, 8.0), (style.clone(), 1, 0.0)]);
+    assert_eq!(scored("x"), [x.clone(), x]);
+    let y = (Some(5.25), vec![(truth, 3, 4.0), (style, 1, 9.0)]);
+    assert_eq!(scored("y"), [y.clone(), y]);
+    assert_eq!(of("x").iter().filter(|one| one.criteria.is_empty()).count(), 2, "one vote for each order");
+}
+
+#[test]
+fn by_criteria_equal_totals_and_orders_that_disagree_are_ties() {
+    let judge = || LlmJudge::new(contenders(&["x", "y"]), jurors(&["j"]), 5).with_criteria(criteria());
+    let (verdict, asked) = run(judge(), |question| Ok(scoring(question, "x", (5.0, 9.0), (6.0, 6.0))));
+    assert_eq!((verdict.outcome, verdict.winner, asked), (VerdictOutcome::Tie, None, 1));
+    assert!(verdict.rationale.contains("the highest total to more than one candidate"));
+    let (verdict, asked) = run(judge(), |question| {
+        let first = question.texts[0].clone();
+        Ok(scoring(question, &first, (9.0, 9.0), (1.0, 1.0)))
+    });
+    assert_eq!((verdict.outcome, verdict.winner, asked), (VerdictOutcome::Tie, None, 2));
+    assert!(verdict.rationale.contains("does not give the highest total to the same candidate"));
+}
+
+#[test]
+fn a_judge_that_leaves_a_criterion_out_twice_makes_room_for_the_next() {
+    let judge = LlmJudge::new(contenders(&["x", "y"]), jurors(&["j", "k"]), 5).with_criteria(criteria());
+    let mut problems = Vec::new();
+    let (verdict, asked) = run(judge, |question| {
+        problems.extend(question.repair.as_ref().map(|(_, problem)| problem.clone()));
+        let whole = scoring(question, "x", (8.0, 8.0), (4.0, 4.0));
+        Ok(if question.provider == "j" { whole.replace(",\"truth\":4.0", "") } else { whole })
+    });
+    assert_eq!((verdict.winner.as_deref(), asked), (Some("x"), 4));
+    let [problem] = problems.as_slice() else { panic!("one repair was asked for: {problems:?}") };
+    assert!(problem.contains("must have exactly one score for `truth`"), "{problem}");
+    assert!(verdict.rationale.contains("`j`: its reply did not hold twice"), "{verdict:?}");
+}

@@ -81,8 +81,14 @@ impl Machine {
         let seed = self.setup.seed.wrapping_add(self.round() as u64 - 1);
         match kind {
             JudgeKind::Consensus => Box::new(Equivalence::new(contenders, self.jurors(), seed)),
-            JudgeKind::LlmJudge => Box::new(LlmJudge::new(contenders, self.jurors(), seed)),
-            JudgeKind::Adversarial => Box::new(Adversarial::new(contenders, self.jurors(), seed)),
+            JudgeKind::LlmJudge => {
+                let criteria = self.setup.criteria.clone();
+                Box::new(LlmJudge::new(contenders, self.jurors(), seed).with_criteria(criteria))
+            }
+            JudgeKind::Adversarial => {
+                let criteria = self.setup.criteria.clone();
+                Box::new(Adversarial::new(contenders, self.jurors(), seed).with_criteria(criteria))
+            }
             JudgeKind::Command => Box::new(CommandJudge::new(contenders, self.setup.extract)),
         }
     }

@@ -4,6 +4,7 @@ use cyberine_run_store::{CandidateError, Choice, RunEvent, RunState};
 use cyberine_types::{Billing, Usage};
 
 use crate::config::JudgeKind;
+use crate::criteria::Criterion;
 use crate::judge::{Attempt, Question};
 use crate::machine::Steering;
 use crate::plan::Gate;
@@ -42,6 +43,8 @@ pub(crate) struct Setup {
     pub(crate) equivalence: bool,
     /// The operator's criteria.
     pub(crate) rubric: Option<String>,
+    /// What of them is scored one by one.
+    pub(crate) criteria: Vec<Criterion>,
     /// Which part of an answer the judge `command` tries.
     pub(crate) extract: Option<Extract>,
     pub(crate) seed: u64,

@@ -35,6 +35,7 @@ fn setup(names: &[&str]) -> Setup {
         judge_always: false,
         equivalence: false,
         rubric: None,
+        criteria: Vec::new(),
         extract: None,
         seed: 1,
         gate: None,

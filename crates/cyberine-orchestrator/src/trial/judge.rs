@@ -86,6 +86,7 @@ impl CommandJudge {
             voter: format!("{COMMAND}: {}", if report.passed { "pass" } else { "fail" }),
             candidate: Some(contender.id.clone()),
             score: None,
+            criteria: Vec::new(),
             reason: Some(reason(report)),
         });
         Verdict {

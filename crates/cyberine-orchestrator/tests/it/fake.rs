@@ -271,6 +271,7 @@ pub(crate) fn plan(candidates: &[String], judges: &[String]) -> Plan {
         judge_always: false,
         equivalence: false,
         rubric: None,
+        criteria: Vec::new(),
         judge_command: None,
         limits: Limits::default(),
         seed: 3,

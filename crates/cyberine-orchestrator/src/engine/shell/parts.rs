@@ -29,6 +29,7 @@ pub(super) fn setup(plan: &Plan, team: &Team, steers: &[Steer]) -> Setup {
         judge_always: plan.judge_always,
         equivalence: plan.equivalence,
         rubric: plan.rubric.clone(),
+        criteria: plan.criteria.clone(),
         extract: plan.judge_command.as_ref().and_then(|command| command.extract),
         seed: u64::from(plan.seed),
         gate: plan.approval,

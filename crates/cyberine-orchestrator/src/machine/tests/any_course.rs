@@ -133,7 +133,9 @@ fn other_reply(form: &Form, drawn: u8) -> String {
             serde_json::json!({ "attacks": [attack] })
         }
         Form::Confirm { .. } if drawn == 4 => serde_json::json!({ "true_of": [], "reason": "" }),
-        Form::Confirm { .. } | Form::Rank => serde_json::json!({ "true_of": ["A", "B"], "reason": "" }),
+        Form::Confirm { .. } | Form::Rank | Form::Score { .. } => {
+            serde_json::json!({ "true_of": ["A", "B"], "reason": "" })
+        }
     };
     reply.to_string()
 }

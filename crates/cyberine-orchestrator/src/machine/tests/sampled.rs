@@ -153,6 +153,30 @@ fn a_model_that_does_not_answer_is_stood_in_for_once_and_that_is_recorded_first(
 }
 
 #[test]
+fn a_candidate_that_was_stood_in_for_took_as_long_as_both_turns() {
+    let after = |end: Input| {
+        let mut machine = Machine::new(with_fallbacks(setup(&["a", "b"])));
+        let fallen = match failed(0, "overloaded") {
+            Input::Failed { candidate, code, message, begun, usage, .. } => {
+                Input::Failed { candidate, code, message, begun, usage, duration_ms: 7_000 }
+            }
+            other => other,
+        };
+        run(&mut machine, vec![Input::Begin, fallen]);
+        let took = |event: &RunEvent| match event {
+            RunEvent::CandidateDone { duration_ms, .. } | RunEvent::CandidateFailed { duration_ms, .. } => {
+                Some(*duration_ms)
+            }
+            _ => None,
+        };
+        machine.step(end).append.iter().find_map(took)
+    };
+    assert_eq!(after(answered(0, "x")), Some(7_001));
+    assert_eq!(after(failed(0, "overloaded")), Some(7_001));
+    assert_eq!(after(answered(1, "x")), Some(1));
+}
+
+#[test]
 fn nobody_stands_in_after_other_failures_nor_once_an_answer_had_begun_nor_at_the_end() {
     let mut machine = Machine::new(with_fallbacks(setup(&["a", "b", "c"])));
     machine.step(Input::Begin);
