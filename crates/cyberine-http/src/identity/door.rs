@@ -1,0 +1,246 @@
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use cyberine_types::Identity;
+
+use super::storm::Storm;
+use super::{ProtectedResource, Rejection, Resolver, TransportFacts};
+
+/// Lets requests in by who sent them.
+pub struct Door {
+    resolver: Arc<dyn Resolver>,
+    resource: Option<ProtectedResource>,
+    storm: Mutex<Storm>,
+}
+
+/// A request that was not let in: a response that says why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    rejection: Rejection,
+    challenge: Option<HeaderValue>,
+}
+
+impl Door {
+    /// A door at which `resolver` says who is calling.
+    #[must_use]
+    pub fn new(resolver: Arc<dyn Resolver>) -> Self {
+        Self { resolver, resource: None, storm: Mutex::default() }
+    }
+
+    /// Tells whoever is refused for want of a token where to learn about tokens.
+    #[must_use]
+    pub fn with_resource(mut self, resource: ProtectedResource) -> Self {
+        self.resource = Some(resource);
+        self
+    }
+
+    /// Who sent a request over a connection with `peer` at its other end. To be asked for every
+    /// request: neither a connection nor a session is a credential.
+    ///
+    /// # Errors
+    /// The response to send instead of one.
+    pub async fn admit(&self, request: &Parts, peer: SocketAddr) -> Result<Arc<Identity>, Refusal> {
+        let resolved = match TransportFacts::of(request, peer) {
+            Ok(facts) => self.resolver.resolve(&facts).await,
+            Err(rejection) => Err(rejection),
+        };
+        resolved.map_err(|rejection| self.refused(rejection, peer))
+    }
+
+    /// The metadata of the protected resource, where `path` is that of it (RFC 9728, 3).
+    #[must_use]
+    pub fn metadata(&self, path: &str) -> Option<Response> {
+        let json = self.resource.as_ref()?.metadata_at(path)?;
+        let headers = [(CONTENT_TYPE, "application/json"), (CACHE_CONTROL, "max-age=300")];
+        Some((headers, json).into_response())
+    }
+
+    fn refused(&self, rejection: Rejection, peer: SocketAddr) -> Refusal {
+        let weather = {
+            let mut storm = self.storm.lock().unwrap_or_else(PoisonError::into_inner);
+            storm.rejected(peer.ip(), Instant::now())
+        };
+        if let Some(rejected) = weather.tell {
+            tracing::warn!(
+                rejected,
+                %peer,
+                last = rejection.description(),
+                "requests without a valid identity were refused"
+            );
+        }
+        let rejection = match weather.wait {
+            // What the caller can do nothing about stays what it is.
+            Some(after) if !matches!(rejection, Rejection::Unavailable(_)) => Rejection::TooMany { after },
+            _ => rejection,
+        };
+        let challenge = self.challenge(&rejection);
+        Refusal { rejection, challenge }
+    }
+
+    /// `WWW-Authenticate` (RFC 6750, 3, and RFC 9728, 5.1).
+    fn challenge(&self, rejection: &Rejection) -> Option<HeaderValue> {
+        let error = match rejection {
+            Rejection::Missing => None,
+            Rejection::Malformed(_) => Some("invalid_request"),
+            Rejection::Invalid(_) => Some("invalid_token"),
+            Rejection::Scope(_) => Some("insufficient_scope"),
+            Rejection::Denied(_) | Rejection::TooMany { .. } | Rejection::Unavailable(_) => return None,
+        };
+        let mut parameters = vec!["realm=\"cyberine\"".to_owned()];
+        if let Some(error) = error {
+            parameters.push(format!("error=\"{error}\""));
+            parameters.push(format!("error_description=\"{}\"", rejection.description()));
+        }
+        let scopes = match (rejection, &self.resource) {
+            (Rejection::Scope(needed), _) => needed.as_slice(),
+            (_, Some(resource)) => resource.scopes(),
+            (_, None) => &[],
+        };
+        if !scopes.is_empty() {
+            parameters.push(format!("scope=\"{}\"", scopes.join(" ")));
+        }
+        if let Some(resource) = &self.resource {
+            parameters.push(format!("resource_metadata=\"{}\"", resource.metadata_url()));
+        }
+        HeaderValue::from_str(&format!("Bearer {}", parameters.join(", "))).ok()
+    }
+}
+
+impl Refusal {
+    /// Why the request was not let in.
+    #[must_use]
+    pub const fn rejection(&self) -> &Rejection {
+        &self.rejection
+    }
+
+    /// The status of the response.
+    #[must_use]
+    pub const fn status(&self) -> StatusCode {
+        match self.rejection {
+            Rejection::Malformed(_) => StatusCode::BAD_REQUEST,
+            Rejection::Missing | Rejection::Invalid(_) => StatusCode::UNAUTHORIZED,
+            Rejection::Denied(_) | Rejection::Scope(_) => StatusCode::FORBIDDEN,
+            Rejection::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Rejection::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    fn retry_after(&self) -> Option<HeaderValue> {
+        match self.rejection {
+            Rejection::TooMany { after } => Some(after.as_secs().saturating_add(1).into()),
+            Rejection::Unavailable(_) => Some(HeaderValue::from_static("60")),
+            _ => None,
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let (status, retry) = (self.status(), self.retry_after());
+        let body = serde_json::json!({
+            "error": self.rejection.reason(),
+            "error_description": self.rejection.description(),
+        });
+        let mut response = Response::new(Body::from(body.to_string()));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if let Some(challenge) = self.challenge {
+            headers.insert(WWW_AUTHENTICATE, challenge);
+        }
+        if let Some(retry) = retry {
+            headers.insert(RETRY_AFTER, retry);
+        }
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::Request;
+    use futures_util::future::BoxFuture;
+
+    /// Lets nobody in, and always says the same.
+    struct Shut(Rejection);
+
+    impl Resolver for Shut {
+        fn resolve<'a>(
+            &'a self,
+            _facts: &'a TransportFacts,
+        ) -> BoxFuture<'a, Result<Arc<Identity>, Rejection>> {
+            Box::pin(std::future::ready(Err(self.0.clone())))
+        }
+    }
+
+    fn door(rejection: Rejection) -> Door {
+        let resource = ProtectedResource::at("https://h/mcp").unwrap().with_scopes(vec!["mcp".to_owned()]);
+        Door::new(Arc::new(Shut(rejection))).with_resource(resource)
+    }
+
+    async fn refusal(door: &Door) -> Refusal {
+        let parts = Request::builder().uri("/mcp").body(()).unwrap().into_parts().0;
+        door.admit(&parts, "127.0.0.1:9".parse().unwrap()).await.unwrap_err()
+    }
+
+    async fn answered(rejection: Rejection) -> (u16, String, Option<String>) {
+        let response = refusal(&door(rejection)).await.into_response();
+        let header = |name| Some(response.headers().get(name)?.to_str().unwrap().to_owned());
+        let challenge = header(WWW_AUTHENTICATE).unwrap_or_default();
+        (response.status().as_u16(), challenge, header(RETRY_AFTER))
+    }
+
+    #[tokio::test]
+    async fn every_refusal_is_worded_as_the_rfcs_want_it() {
+        let metadata =
+            "scope=\"mcp\", resource_metadata=\"https://h/.well-known/oauth-protected-resource/mcp\"";
+        assert_eq!(
+            answered(Rejection::Missing).await,
+            (401, format!("Bearer realm=\"cyberine\", {metadata}"), None)
+        );
+        assert_eq!(
+            answered(Rejection::Invalid("the token has expired")).await,
+            (
+                401,
+                format!(
+                    "Bearer realm=\"cyberine\", error=\"invalid_token\", error_description=\"the token has expired\", {metadata}"
+                ),
+                None
+            )
+        );
+        let (status, challenge, _) =
+            answered(Rejection::Scope(vec!["mcp".to_owned(), "spend".to_owned()])).await;
+        assert_eq!(status, 403);
+        assert!(
+            challenge.contains("error=\"insufficient_scope\"") && challenge.contains("scope=\"mcp spend\""),
+            "{challenge}"
+        );
+        let (status, challenge, _) = answered(Rejection::Malformed("no")).await;
+        assert!(status == 400 && challenge.contains("error=\"invalid_request\""), "{challenge}");
+        assert_eq!(answered(Rejection::Denied("no")).await, (403, String::new(), None));
+        assert_eq!(answered(Rejection::Unavailable("no")).await, (503, String::new(), Some("60".to_owned())));
+    }
+
+    #[tokio::test]
+    async fn a_storm_is_answered_with_429_and_a_time_to_wait() {
+        let door = door(Rejection::Missing);
+        let mut last = refusal(&door).await;
+        for _ in 0..100 {
+            last = refusal(&door).await;
+        }
+        assert_eq!(last.rejection().reason(), "too_many_rejected");
+        let response = last.into_response();
+        assert_eq!(response.status(), 429);
+        assert!(
+            response.headers().contains_key(RETRY_AFTER)
+                && !response.headers().contains_key(WWW_AUTHENTICATE)
+        );
+    }
+}

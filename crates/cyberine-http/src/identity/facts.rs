@@ -1,0 +1,154 @@
+use std::net::SocketAddr;
+
+use axum::http::header::{AUTHORIZATION, FORWARDED, VIA};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName};
+use cyberine_types::Secret;
+
+use super::Rejection;
+
+/// The longest token that is looked at, in bytes.
+const LONGEST_TOKEN: usize = 8 * 1024;
+
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
+/// What the transport knows of a request's sender. Nothing of the message is in here.
+#[derive(Debug, Clone)]
+pub struct TransportFacts {
+    /// The bearer token of this request (RFC 6750, 2.1).
+    pub bearer: Option<Secret>,
+    /// The other end of the connection.
+    pub peer: SocketAddr,
+    /// Whether the request says that it came by way of a proxy: then `peer` is the proxy.
+    pub is_forwarded: bool,
+}
+
+impl TransportFacts {
+    /// The facts of a request whose connection has `peer` at its other end.
+    ///
+    /// # Errors
+    /// [`Rejection::Malformed`]: more than one `Authorization`, a token that cannot be one, or one in
+    /// the query, where every log on the way keeps it.
+    pub fn of(request: &Parts, peer: SocketAddr) -> Result<Self, Rejection> {
+        if request.uri.query().is_some_and(has_token) {
+            return Err(Rejection::Malformed(
+                "a token belongs into the Authorization header, never into the URL",
+            ));
+        }
+        let headers = &request.headers;
+        let is_forwarded = [FORWARDED, FORWARDED_FOR, VIA].iter().any(|name| headers.contains_key(name));
+        Ok(Self { bearer: bearer(headers)?, peer, is_forwarded })
+    }
+
+    /// Whether the other end is a process of this machine that speaks for itself.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.peer.ip().to_canonical().is_loopback() && !self.is_forwarded
+    }
+}
+
+/// The bearer token. Another scheme than `Bearer` is no token of ours.
+fn bearer(headers: &HeaderMap) -> Result<Option<Secret>, Rejection> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
+        return Err(Rejection::Malformed("there is more than one Authorization header"));
+    }
+    let text = value.to_str().map_err(|_| Rejection::Malformed("the Authorization header is not ASCII"))?;
+    let (scheme, rest) = text.split_once(' ').unwrap_or((text, ""));
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Ok(None);
+    }
+    let token = rest.trim_matches(' ');
+    if token.len() > LONGEST_TOKEN {
+        return Err(Rejection::Malformed("the bearer token is longer than 8 KiB"));
+    }
+    if !is_token(token) {
+        return Err(Rejection::Malformed("the bearer token is empty or has characters no token has"));
+    }
+    Ok(Some(Secret::new(token)))
+}
+
+/// `b64token` of RFC 6750, 2.1.
+fn is_token(text: &str) -> bool {
+    let body = text.trim_end_matches('=');
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte);
+    !body.is_empty() && body.bytes().all(is_part)
+}
+
+/// Whether a query names a token, in one of the ways clients do.
+fn has_token(query: &str) -> bool {
+    let names = query.split('&').map(|parameter| parameter.split('=').next().unwrap_or_default());
+    names.into_iter().any(|name| {
+        ["access_token", "authtoken", "auth_token", "token", "bearer_token", "id_token"]
+            .iter()
+            .any(|known| name.eq_ignore_ascii_case(known))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::Request;
+
+    fn facts(uri: &str, headers: &[(&str, &str)], peer: &str) -> Result<TransportFacts, Rejection> {
+        let mut request = Request::builder().uri(uri);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        TransportFacts::of(&request.body(()).unwrap().into_parts().0, peer.parse().unwrap())
+    }
+
+    fn bearer(values: &[&str]) -> Result<Option<String>, Rejection> {
+        let headers: Vec<_> = values.iter().map(|value| ("authorization", *value)).collect();
+        let facts = facts("/mcp", &headers, "127.0.0.1:9")?;
+        Ok(facts.bearer.map(|token| token.expose().to_owned()))
+    }
+
+    #[test]
+    fn a_bearer_token_is_read_from_its_header_only() {
+        for good in ["Bearer abc.d-e_f~g+h/i==", "bearer  abc.d-e_f~g+h/i==", "BEARER abc.d-e_f~g+h/i== "] {
+            assert_eq!(bearer(&[good]).unwrap().as_deref(), Some("abc.d-e_f~g+h/i=="), "{good}");
+        }
+        for none in [&[][..], &["Basic YTpi"], &["Bearerabc"]] {
+            assert_eq!(bearer(none).unwrap(), None, "{none:?}");
+        }
+        let long = format!("Bearer {}", "a".repeat(LONGEST_TOKEN + 1));
+        for bad in [
+            &["Bearer"][..],
+            &["Bearer "],
+            &["Bearer a b"],
+            &["Bearer =="],
+            &["Bearer a\u{e9}"],
+            &["Bearer a", "Bearer a"],
+            &["Bearer a,b"],
+            &[&long],
+        ] {
+            assert!(matches!(bearer(bad), Err(Rejection::Malformed(_))), "{bad:?}");
+        }
+        for query in ["access_token=a", "x=1&authToken=a", "Access_Token", "token=a"] {
+            let refused = facts(&format!("/mcp?{query}"), &[], "127.0.0.1:9");
+            assert!(matches!(refused, Err(Rejection::Malformed(_))), "{query}");
+        }
+        assert!(facts("/mcp?tokens=3", &[], "127.0.0.1:9").is_ok());
+    }
+
+    #[test]
+    fn only_who_connects_from_this_machine_and_speaks_for_itself_is_local() {
+        for peer in ["127.0.0.1:9", "127.8.0.1:9", "[::1]:9", "[::ffff:127.0.0.1]:9"] {
+            assert!(facts("/mcp", &[], peer).unwrap().is_local(), "{peer}");
+            for proxy in ["x-forwarded-for", "forwarded", "via"] {
+                assert!(!facts("/mcp", &[(proxy, "10.0.0.1")], peer).unwrap().is_local(), "{peer} {proxy}");
+            }
+        }
+        for peer in ["10.0.0.1:9", "[fe80::1]:9", "[::ffff:10.0.0.1]:9", "0.0.0.0:9"] {
+            assert!(!facts("/mcp", &[], peer).unwrap().is_local(), "{peer}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_not_printed_with_the_facts() {
+        let facts = facts("/mcp", &[("authorization", "Bearer hunter22")], "127.0.0.1:9").unwrap();
+        assert!(!format!("{facts:?}").contains("hunter22"));
+    }
+}
