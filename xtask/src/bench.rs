@@ -4,6 +4,7 @@
 mod bus;
 mod crowd;
 pub(crate) mod floor;
+mod http;
 mod instructions;
 mod measure;
 
@@ -53,7 +54,12 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
         ["stdio"] => stdio(),
         ["start"] => crowd::run(),
         ["bus"] => bus::run(),
-        _ => bail!("`cargo xtask bench` knows `stdio`, `start` and `bus`, not `{}`", words.join(" ")),
+        ["http"] => http::run(),
+        ["http-load"] => http::load(),
+        _ => bail!(
+            "`cargo xtask bench` knows stdio, start, bus, http and http-load, not `{}`",
+            words.join(" ")
+        ),
     }
 }
 

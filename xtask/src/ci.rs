@@ -33,6 +33,7 @@ const CORE: &[Lane] = &[
 ];
 
 const OUTSIDE: &[Lane] = &[
+    lane("conformance", 900, |_| crate::conformance::run(&[])),
     lane("agent clis", 1800, |limit| script("tests/cli/run", &["all"], limit)),
     lane("interop node", 300, |limit| script("tests/interop/run", &["node", "all"], limit)),
     lane("interop python", 300, |limit| script("tests/interop/run", &["python", "all"], limit)),
@@ -58,6 +59,10 @@ const OUTSIDE: &[Lane] = &[
     }),
     lane("bundle", 600, |_| crate::bundle::lane()),
     lane("bench", 900, |_| crate::bench::run(&[])),
+    lane("bench http", 900, |_| {
+        crate::bench::run(&["http"])?;
+        crate::bench::run(&["http-load"])
+    }),
 ];
 
 /// What every change must pass.

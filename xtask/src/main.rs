@@ -8,15 +8,19 @@
 )]
 
 mod bench;
+mod bridge;
 mod bundle;
 mod ci;
+mod conformance;
 mod contract;
 mod demo;
 mod docs_run;
+mod http;
 mod layers;
 mod local_llm;
 mod proc;
 mod selftest;
+mod served;
 mod wire;
 
 use std::process::ExitCode;
@@ -29,6 +33,10 @@ cargo xtask COMMAND
   selftest [NAME ...]        drive the real server over real stdio and check the bytes;
                              without a name, all of them (`selftest list` names them)
   contract --real            the contract of the providers over the small real model, wire by wire
+  conformance [--only LEG] [--keep DIR] [--url URL]
+                             the official conformance suite, over HTTP, over stdio and against the real
+                             server (`conformance list` names the legs; --url judges a server that runs)
+  bridge COMMAND...          a URL for a server that speaks over stdio
   layers                     check the crate tiers and the project's bans
   docs-run [PAGE ...]        carry out the fenced commands of the README and of docs/, and compare
                              what they print with what the page says
@@ -37,6 +45,8 @@ cargo xtask COMMAND
   bench [stdio]              measure beside a parse-and-print process, in one run
   bench start                measure a start over a crowded home beside an empty one
   bench bus                  measure mail and presence beside bare files, in one run
+  bench http                 tools/call over HTTP beside a bare JSON echo, in one run
+  bench http-load            64 connections and clients that do not read, for a minute
   bless                      rewrite the golden files from what the code does now
   ci core                    what every change must pass: fmt, clippy, tests, layers, selftest
   ci full                    core, and every outside lane
@@ -49,6 +59,8 @@ fn main() -> ExitCode {
         ["demo", rest @ ..] => demo::run(rest),
         ["selftest", names @ ..] => selftest::run(names),
         ["contract", "--real"] => contract::real(),
+        ["conformance", rest @ ..] => conformance::run(rest),
+        ["bridge", rest @ ..] => bridge::serve(rest),
         ["layers"] => layers::run(),
         ["docs-run", pages @ ..] => docs_run::run(pages),
         ["bundle", rest @ ..] => bundle::run(rest),

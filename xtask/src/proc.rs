@@ -81,6 +81,13 @@ pub(crate) fn until(what: &str, limit: Duration, mut ready: impl FnMut() -> Resu
     }
 }
 
+/// A figure of `/proc/PID/status` in KiB: `VmRSS`, or `VmHWM` for the peak of it.
+pub(crate) fn memory_kib(pid: u32, figure: &str) -> Result<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(figure)).context("a figure of memory")?;
+    line.trim_start_matches(':').trim().trim_end_matches("kB").trim().parse().context("a figure of memory")
+}
+
 /// A directory of its own under the system's temporary one, removed on drop.
 pub(crate) struct Scratch(PathBuf);
 

@@ -3,6 +3,7 @@
 mod approval;
 mod gate;
 mod handshake;
+mod http;
 mod messages;
 mod openings;
 mod orchestrate;
@@ -55,6 +56,7 @@ const CHECKS: &[Check] = &[
         shows: "a run guided, held for approval, followed and decided",
         run: approval::approval,
     },
+    Check { name: "mcp-http", shows: "over HTTP: refusals, sessions, the end", run: http::http },
     Check { name: "mcp-crash", shows: "kill -9 of server and of runner", run: orchestrate::crash },
 ];
 

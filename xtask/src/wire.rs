@@ -180,6 +180,13 @@ pub(crate) enum Era {
 }
 
 impl Era {
+    pub(crate) fn year(self) -> u16 {
+        match self {
+            Self::Y2025 => 2025,
+            Self::Y2026 => 2026,
+        }
+    }
+
     /// `params` as this era wants them.
     pub(crate) fn params(self, mut params: Value) -> Value {
         if self == Self::Y2026 {
@@ -215,4 +222,13 @@ pub(crate) fn command(program: &Path, home: &Path, project: &Path) -> Command {
         command.env("PATH", path);
     }
     command
+}
+
+/// Writes the configuration of a home, readable for its owner only.
+pub(crate) fn configure(home: &Path, config: &str) -> Result<()> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let path = home.join("config.toml");
+    let mut file =
+        std::fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(path)?;
+    Ok(file.write_all(config.as_bytes())?)
 }

@@ -1,5 +1,5 @@
-//! The floor: a process that reads a line, parses it, builds an answer and prints it. It checks
-//! nothing and knows two tools.
+//! The floor: what reads a message, parses it, builds an answer and writes it. It checks nothing and
+//! knows a few tools. Over stdio it is a command of this program, over HTTP an example.
 
 use std::io::{BufRead as _, Write as _};
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub(crate) fn serve() -> Result<()> {
     let mut input = std::io::stdin().lock();
     let mut output = std::io::stdout().lock();
-    let tools = tools();
+    let floor = Floor::new();
     let (mut line, mut answer) = (Vec::new(), Vec::new());
     loop {
         line.clear();
@@ -18,8 +18,27 @@ pub(crate) fn serve() -> Result<()> {
         if input.read_until(b'\n', &mut line)? == 0 {
             return Ok(());
         }
-        let Ok(request) = serde_json::from_slice::<Value>(&line) else { continue };
-        let Some(id) = request.get("id") else { continue };
+        if floor.answer(&line, &mut answer)? {
+            answer.push(b'\n');
+            output.write_all(&answer)?;
+            output.flush()?;
+        }
+    }
+}
+
+pub(crate) struct Floor {
+    tools: Value,
+}
+
+impl Floor {
+    pub(crate) fn new() -> Self {
+        Self { tools: tools() }
+    }
+
+    /// Writes the answer to a message, if it wants one.
+    pub(crate) fn answer(&self, message: &[u8], answer: &mut Vec<u8>) -> Result<bool> {
+        let Ok(request) = serde_json::from_slice::<Value>(message) else { return Ok(false) };
+        let Some(id) = request.get("id") else { return Ok(false) };
         let result = match request["method"].as_str().unwrap_or_default() {
             "initialize" => json!({
                 "protocolVersion": request["params"]["protocolVersion"],
@@ -27,7 +46,7 @@ pub(crate) fn serve() -> Result<()> {
                 "serverInfo": {"name": "floor", "version": "0"},
             }),
             "tools/list" => {
-                json!({ "tools": tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "public" })
+                json!({ "tools": self.tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "public" })
             }
             "tools/call" => {
                 let echoed = json!({"text": request["params"]["arguments"]["text"]});
@@ -39,10 +58,8 @@ pub(crate) fn serve() -> Result<()> {
             }
             _ => json!({}),
         };
-        serde_json::to_writer(&mut answer, &json!({"jsonrpc": "2.0", "id": id, "result": result}))?;
-        answer.push(b'\n');
-        output.write_all(&answer)?;
-        output.flush()?;
+        serde_json::to_writer(answer, &json!({"jsonrpc": "2.0", "id": id, "result": result}))?;
+        Ok(true)
     }
 }
 

@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use super::{Subject, TOOL};
+use crate::proc;
 use crate::wire::{Era, Server, Stdio2};
 
 const COLD: usize = 15;
@@ -15,15 +16,15 @@ const PIPELINED: usize = 5_000;
 const WINDOW: usize = 64;
 
 /// A figure of one subject, and of how many slices.
-type Figures = Vec<f64>;
+pub(super) type Figures = Vec<f64>;
 
 /// A row of the table: what is measured, and one list of figures a subject.
-struct Row {
-    what: String,
-    unit: &'static str,
+pub(super) struct Row {
+    pub(super) what: String,
+    pub(super) unit: &'static str,
     /// What the figure should be, in words.
-    target: &'static str,
-    figures: Vec<Figures>,
+    pub(super) target: &'static str,
+    pub(super) figures: Vec<Figures>,
 }
 
 /// Measures every subject over stdio of `kind` and prints a table.
@@ -43,7 +44,8 @@ pub(crate) fn stdio(subjects: &[Subject], kind: Stdio2) -> Result<()> {
         target: "≤ start + 1",
         figures: end,
     });
-    print(subjects, kind, &rows);
+    let names: Vec<&str> = subjects.iter().map(|subject| subject.name).collect();
+    print(&format!("{kind:?}"), &names, &rows);
     Ok(())
 }
 
@@ -137,9 +139,7 @@ fn pipelined(servers: &mut [(Server, bool)]) -> Result<Row> {
 }
 
 fn resident(server: &Server) -> Result<Figures> {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid()))?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("VmRSS")?;
-    let kib: f64 = line.split_whitespace().nth(1).context("a figure")?.parse()?;
+    let kib = proc::memory_kib(server.pid(), "VmRSS")? as f64;
     Ok(vec![kib / 1024.0])
 }
 
@@ -155,9 +155,9 @@ pub(super) fn ratio(figures: &[f64], floor: &[f64]) -> f64 {
     median(&ratios)
 }
 
-fn print(subjects: &[Subject], kind: Stdio2, rows: &[Row]) {
-    println!("\n{kind:?}: median (ratio to {}); each slice visits every server", subjects[0].name);
-    let names: Vec<&str> = subjects.iter().map(|subject| subject.name).collect();
+/// Prints a table of medians, each with its ratio to the first of `names`.
+pub(super) fn print(title: &str, names: &[&str], rows: &[Row]) {
+    println!("\n{title}: median (ratio to {}); each slice visits every server", names[0]);
     println!(
         "| measure | unit | target | {} |\n|---|---|---|{}",
         names.join(" | "),

@@ -37,12 +37,7 @@ pub(crate) struct Place {
 impl Place {
     /// Writes the home's configuration.
     pub(crate) fn configure(&self, config: &str) -> Result<()> {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        let path = self.home.join("config.toml");
-        let mut file =
-            std::fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(path)?;
-        std::io::Write::write_all(&mut file, config.as_bytes())?;
-        Ok(())
+        wire::configure(&self.home, config)
     }
 
     /// The server's command in this place.
