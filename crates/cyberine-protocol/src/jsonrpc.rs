@@ -8,7 +8,7 @@ mod tokens;
 
 pub(crate) use error::excerpt;
 pub use error::{ErrorKind, RpcError};
-pub(crate) use id::{ID_LIMIT, IdValue, RequestId};
+pub(crate) use id::{ID_LIMIT, IdValue, RequestId, integral};
 pub(crate) use incoming::{Incoming, Malformed, classify};
 pub(crate) use salvage::{ENDS, request_id, request_id_of_ends};
 pub(crate) use tokens::{elements, members, text};

@@ -7,17 +7,20 @@
 //!
 //! [`ServerSession`] is the server's side of one pipe, [`ClientSession`] the client's. [`strict`] is the layer in front of the
 //! JSON parser, [`model`] the types of the newest revision, from which older ones are encoded by
-//! leaving out, and [`Schema`] checks values against JSON Schema.
+//! leaving out, and [`Schema`] checks values against JSON Schema. [`http`] and [`sse`] are what messages
+//! look like on their way over HTTP.
 #![warn(missing_docs)]
 
 mod client;
 mod encode;
 mod escape;
+pub mod http;
 mod jsonrpc;
 pub mod model;
 mod revision;
 mod schema;
 mod session;
+pub mod sse;
 pub mod strict;
 
 pub use client::{

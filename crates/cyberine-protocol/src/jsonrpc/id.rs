@@ -90,8 +90,9 @@ fn text_value(token: &str) -> Option<Box<str>> {
     token.strip_suffix('"').map(Into::into)
 }
 
-/// The digits of an integral JSON number, without exponent, fraction or minus zero.
-fn integral(token: &str) -> Option<Box<str>> {
+/// The digits of an integral JSON number, without exponent, fraction or minus zero. `None` for other
+/// numbers, and for what is no number.
+pub(crate) fn integral(token: &str) -> Option<Box<str>> {
     // JSON allows no leading zero, so plain digits are canonical.
     if token.bytes().all(|byte| byte.is_ascii_digit()) {
         return Some(token.into());

@@ -16,19 +16,19 @@ const CLIENT_LIMIT: usize = 1024;
 
 /// The parameters of every method served here, unread: one pass finds where each member is.
 #[derive(Default)]
-pub(super) struct Params<'a> {
+pub(crate) struct Params<'a> {
     meta: Option<&'a str>,
-    pub(super) name: Option<&'a str>,
-    pub(super) arguments: Option<&'a str>,
+    pub(crate) name: Option<&'a str>,
+    pub(crate) arguments: Option<&'a str>,
     pub(super) cursor: Option<&'a str>,
-    pub(super) uri: Option<&'a str>,
+    pub(crate) uri: Option<&'a str>,
     pub(super) notifications: Option<&'a str>,
     pub(super) input_responses: Option<&'a str>,
     pub(super) request_state: Option<&'a str>,
     pub(super) reference: Option<&'a str>,
     pub(super) argument: Option<&'a str>,
     pub(super) context: Option<&'a str>,
-    pub(super) task_id: Option<&'a str>,
+    pub(crate) task_id: Option<&'a str>,
     level: Option<&'a str>,
     protocol_version: Option<&'a str>,
     capabilities: Option<&'a str>,
@@ -38,7 +38,7 @@ pub(super) struct Params<'a> {
 
 /// The members of `_meta` that mean something here, unread.
 #[derive(Default)]
-pub(super) struct Meta<'a> {
+pub(crate) struct Meta<'a> {
     version: Option<&'a str>,
     capabilities: Option<&'a str>,
     client: Option<&'a str>,
@@ -47,9 +47,9 @@ pub(super) struct Meta<'a> {
 }
 
 /// The envelope of a stateless request (2026-07-28, `basic`, "Request metadata").
-pub(super) struct Envelope<'a> {
-    pub(super) version: Cow<'a, str>,
-    pub(super) capabilities: ClientCapabilities,
+pub(crate) struct Envelope<'a> {
+    pub(crate) version: Cow<'a, str>,
+    pub(crate) capabilities: ClientCapabilities,
 }
 
 /// What `initialize` says.
@@ -110,7 +110,7 @@ fn client_info(raw: &str, name: &str) -> Result<ClientInfo, RpcError> {
 }
 
 impl<'a> Params<'a> {
-    pub(super) fn read(params: Option<&'a str>) -> Result<Self, RpcError> {
+    pub(crate) fn read(params: Option<&'a str>) -> Result<Self, RpcError> {
         let mut read = Self::default();
         let Some(params) = params else { return Ok(read) };
         for (key, value) in object_members(params, "params")? {
@@ -139,7 +139,7 @@ impl<'a> Params<'a> {
         Ok(read)
     }
 
-    pub(super) fn meta(&self) -> Result<Meta<'a>, RpcError> {
+    pub(crate) fn meta(&self) -> Result<Meta<'a>, RpcError> {
         let mut read = Meta::default();
         let Some(meta) = self.meta else { return Ok(read) };
         for (key, value) in object_members(meta, "_meta")? {
@@ -180,12 +180,12 @@ impl<'a> Params<'a> {
 
 impl<'a> Meta<'a> {
     /// Whether the request claims to be stateless.
-    pub(super) const fn is_stateless(&self) -> bool {
+    pub(crate) const fn is_stateless(&self) -> bool {
         self.version.is_some()
     }
 
     /// What every stateless request must carry.
-    pub(super) fn envelope(&self) -> Result<Envelope<'a>, RpcError> {
+    pub(crate) fn envelope(&self) -> Result<Envelope<'a>, RpcError> {
         let version = required(self.version, PROTOCOL_VERSION, "a string")?;
         let declared = required(self.capabilities, CLIENT_CAPABILITIES, "an object")?;
         Ok(Envelope {
@@ -194,8 +194,20 @@ impl<'a> Meta<'a> {
         })
     }
 
+    /// The version the request claims, where that is text.
+    pub(crate) fn claimed_version(&self) -> Option<Cow<'a, str>> {
+        self.version.and_then(text)
+    }
+
+    /// The answer to a request whose header claims to be stateless, and whose body does not.
+    pub(crate) fn unclaimed() -> RpcError {
+        RpcError::invalid_params(format!(
+            "`{PROTOCOL_VERSION}` and `{CLIENT_CAPABILITIES}` are missing in `_meta`"
+        ))
+    }
+
     /// The answer to a request that is neither stateless nor part of a session.
-    pub(super) fn missing() -> RpcError {
+    pub(crate) fn missing() -> RpcError {
         RpcError::invalid_params(format!(
             "no session is open: send `initialize` first, or put `{PROTOCOL_VERSION}` and `{CLIENT_CAPABILITIES}` into `_meta`"
         ))

@@ -109,6 +109,7 @@ fn a_listening_client_hears_nothing_before_it_is_told_what_it_will_hear_of() {
     let inbound = opened(&mut session, &listen(json!("sub-1")));
     let wanted = SubscriptionFilter {
         resource_subscriptions: vec![URI.to_owned(), "b".to_owned()],
+        task_ids: vec!["t".to_owned()],
         ..SubscriptionFilter::default()
     };
     assert_eq!(inbound.body, InboundBody::Listen { filter: wanted });
@@ -184,7 +185,15 @@ fn each_era_has_its_own_methods_and_none_without_the_capability() {
             refused(&mut session, &line);
         }
     }
-    let mut session = ServerSession::new(ServerProfile { subscriptions: false, ..profile() });
+    let silent = ServerProfile {
+        subscriptions: false,
+        tasks: false,
+        tools_list_changed: false,
+        prompts_list_changed: false,
+        resources_list_changed: false,
+        ..profile()
+    };
+    let mut session = ServerSession::new(silent);
     let greeting = answered(&mut session, initialize("2025-11-25").to_string().as_bytes());
     assert_eq!(greeting["result"]["capabilities"]["resources"], json!({}));
     refused(&mut session, &subscribe(json!(1)));
