@@ -95,7 +95,7 @@ impl Held {
 /// gone without having done so.
 fn watch_over(id: RunId, environment: Environment, leash: Option<OwnedFd>) -> Result<(), Problem> {
     let home = Home::resolve(&environment)?;
-    if !home.directory().is_dir() {
+    if !runner::is_there(&home) {
         return Ok(());
     }
     runtime::block_on(async move {

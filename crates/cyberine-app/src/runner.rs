@@ -5,6 +5,7 @@ mod roll;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::ExitCode;
@@ -12,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cyberine_bus::{Channel, Sender};
-use cyberine_orchestrator::{Control, ControlSource, Engine, Plan, TickSink};
+use cyberine_orchestrator::{Control, ControlSource, Engine, Plan, Reaper as _, TickSink};
 use cyberine_run_store::{Claim, ControlReader, RunStore, SqliteRunStore, StoreError, Tick, TickWriter};
 use cyberine_types::{InstanceId, Principal, RunId, SystemClock};
 use futures_util::future::BoxFuture;
@@ -38,6 +39,9 @@ use roll::Roll;
 /// How long news of the project's control file are waited for at a time. Where no change of it is
 /// told it is looked at earlier.
 const CONTROL_WAIT: Duration = Duration::from_secs(30);
+
+/// How often it is looked at whether the home is still there.
+const HOME_POLL: Duration = Duration::from_secs(2);
 
 /// Carries out the run `id`, whose lock is this process's standard input, and ends with it.
 #[must_use]
@@ -150,11 +154,43 @@ async fn engage(
         settled = engine.run(claim, &plan, team, control, cancel.clone()) => settled,
         never = attend(&ticks, &cancel) => match never {},
         never = roll.keep(store) => match never {},
+        () = removed(home) => return Err(give_up(id, home).await),
     };
     roll.end().await;
     settled
         .map(|state| tracing::info!(run = %id, state = state.name(), "settled"))
         .map_err(|error| Problem::of(Exit::Internal, &error))
+}
+
+/// Whether `home`, in which this process was started, is still there, and is the same one.
+pub(crate) fn is_there(home: &Home) -> bool {
+    is_same(Path::new("."), home.directory())
+}
+
+/// Whether `directory` is the one that is `held`. What cannot be looked at is not gone.
+fn is_same(held: &Path, directory: &Path) -> bool {
+    match (std::fs::metadata(held), std::fs::metadata(directory)) {
+        (Ok(held), Ok(found)) => (held.dev(), held.ino()) == (found.dev(), found.ino()),
+        (_, Err(error)) => error.kind() != io::ErrorKind::NotFound,
+        (Err(_), Ok(_)) => true,
+    }
+}
+
+/// Resolves once the home is not there any more.
+async fn removed(home: &Home) {
+    while is_there(home) {
+        tokio::time::sleep(HOME_POLL).await;
+    }
+}
+
+/// Ends what a run has started of which there is no record any more.
+async fn give_up(id: RunId, home: &Home) -> Problem {
+    let processes = MarkReaper::OwnTree.reap(id).await;
+    let place = home.directory().display();
+    Problem::new(
+        Exit::Unavailable,
+        format!("the home `{place}` was removed; {} processes of its run were killed", processes.killed),
+    )
 }
 
 /// What keeps the mail: what the environment says, which the runner has from whoever dispatched
@@ -242,5 +278,24 @@ impl ControlSource for ControlFile {
                 }
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_home_is_there_until_it_is_gone_or_another() {
+        let place = tempfile::tempdir().unwrap();
+        let (home, aside) = (place.path().join("home"), place.path().join("aside"));
+        std::fs::create_dir(&home).unwrap();
+        std::fs::write(home.join("file"), "").unwrap();
+        assert!(is_same(&home.join("."), &home));
+        assert!(is_same(&aside, &home), "what is held cannot be looked at");
+        std::fs::rename(&home, &aside).unwrap();
+        assert!(!is_same(&aside, &home));
+        std::fs::create_dir(&home).unwrap();
+        assert!(!is_same(&aside, &home));
     }
 }

@@ -35,6 +35,22 @@ fn nothing_is_left(run: &str) {
     assert!(begun.elapsed() < SOON, "it took {:?}", begun.elapsed());
 }
 
+/// As what programs of ours attend to `run`.
+fn attendants(run: &str) -> Vec<String> {
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    let mut flags: Vec<String> = lines
+        .filter_map(|line| {
+            let line = String::from_utf8(line).ok()?;
+            let mut arguments = line.split('\0').skip(1);
+            let (flag, of) = (arguments.next()?, arguments.next()?);
+            (of == run).then(|| flag.to_owned())
+        })
+        .collect();
+    flags.sort_unstable();
+    flags
+}
+
 /// The run's record, once it has settled, read while nobody looks who would settle it.
 fn settled_by_itself(place: &Place, run: &str) -> Value {
     let record = place.run_dir(run).join("run.json");
@@ -140,6 +156,21 @@ fn a_runner_that_was_killed_is_seen_to_with_no_server_there() {
     nothing_is_left(&run);
     let view = settled_by_itself(&place, &run);
     assert_eq!((&view["state"], &view["reason"]), (&json!("error"), &json!("interrupted")), "{view}");
+}
+
+#[test]
+fn a_runner_whose_home_was_removed_ends_with_all_it_started() {
+    let place = Place::new();
+    let ready = place.path("ready");
+    place.configure(&tool_at_work(&ready));
+    let mut host = place.host();
+    let (run, _) = at_work(&mut host, &ready);
+    host.kill();
+    assert_eq!(attendants(&run), ["--guard", "--runner"]);
+    // What is being written there meanwhile may keep a directory from being removed.
+    wait_until("the home is removed", || std::fs::remove_dir_all(place.home()).is_ok());
+    wait_until("runner and guardian end", || attendants(&run).is_empty());
+    assert_eq!(marked(&run), Vec::<u32>::new());
 }
 
 #[test]
