@@ -7,6 +7,7 @@
 //! <!-- docs-run: exit 75 -->                         the block ends with that code
 //! <!-- docs-run: ok, terminal 2, limit 60 -->        in another terminal; 60 s at most
 //! <!-- docs-run: stays, terminal 2 -->               goes on while the page does (`cyberine watch`)
+//! <!-- docs-run: ok, needs nginx -->                 only where that program is installed
 //! <!-- docs-run: skip, needs an account -->          not run, and why
 //! <!-- docs-run: output, terminal 2 -->              before a `text` fence: what that terminal says now
 //! <!-- docs-run: before                              commands a reader need not see
@@ -31,8 +32,13 @@ use self::page::{Page, Part, Step};
 use self::terminal::{Place, Terminal};
 use crate::proc;
 
-/// Runs the pages named, or the README and everything in `docs/`.
-pub(crate) fn run(names: &[&str]) -> Result<()> {
+/// Runs the pages named, or the README and everything in `docs/`. With `--real` first, a program that a
+/// page needs has to be there.
+pub(crate) fn run(words: &[&str]) -> Result<()> {
+    let (real, names) = match words {
+        ["--real", names @ ..] => (true, names),
+        names => (false, names),
+    };
     let root = proc::root();
     let pages = if names.is_empty() { all_pages(&root)? } else { names.iter().map(PathBuf::from).collect() };
     let bins = proc::build_binaries()?;
@@ -41,7 +47,7 @@ pub(crate) fn run(names: &[&str]) -> Result<()> {
         let name = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
         let text = std::fs::read_to_string(&path).with_context(|| format!("reading {name}"))?;
         let start = Instant::now();
-        match carry_out(&text, &name, &bins) {
+        match carry_out(&text, &name, &bins, real) {
             Ok(told) => println!("ok   {name:<40} {:>5.1} s  {told}", start.elapsed().as_secs_f64()),
             Err(error) => {
                 failed += 1;
@@ -71,21 +77,28 @@ fn all_pages(root: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Carries one page out; says what was run and what was not.
-fn carry_out(text: &str, name: &str, bins: &Path) -> Result<String> {
+fn carry_out(text: &str, name: &str, bins: &Path, real: bool) -> Result<String> {
     let page = Page::read(text).map_err(|fault| anyhow::anyhow!("  {name}:{fault}"))?;
-    let skipped = page.parts.iter().filter(|part| matches!(part.step, Step::Skip(_))).count();
-    let (mut ran, mut compared) = (0, 0);
+    let (mut ran, mut compared, mut skipped) = (0, 0, 0);
     let place = Place::new(bins)?;
     let mut terminals: BTreeMap<u32, Terminal> = BTreeMap::new();
     for part in &page.parts {
-        let Part { line, terminal, limit, step } = part;
+        let Part { line, terminal, limit, needs, step } = part;
+        if let Some(program) = needs.as_deref().filter(|program| !installed(program)) {
+            ensure!(!real, "  {name}:{line}: `{program}` is not installed");
+            skipped += 1;
+            continue;
+        }
         let limit = Duration::from_secs(*limit);
         let session = match terminals.entry(*terminal) {
             std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
             std::collections::btree_map::Entry::Vacant(entry) => entry.insert(Terminal::open(&place)?),
         };
         let outcome = match step {
-            Step::Skip(_) => Ok(()),
+            Step::Skip(_) => {
+                skipped += 1;
+                Ok(())
+            }
             Step::Run { commands, exit } => {
                 ran += 1;
                 session.run(commands, *exit, limit)
@@ -104,6 +117,12 @@ fn carry_out(text: &str, name: &str, bins: &Path) -> Result<String> {
         }
     }
     Ok(summary(ran, compared, skipped))
+}
+
+/// Whether the search path has `program`.
+fn installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
 fn summary(ran: usize, compared: usize, skipped: usize) -> String {

@@ -38,8 +38,10 @@ cargo xtask COMMAND
                              server (`conformance list` names the legs; --url judges a server that runs)
   bridge COMMAND...          a URL for a server that speaks over stdio
   layers                     check the crate tiers and the project's bans
-  docs-run [PAGE ...]        carry out the fenced commands of the README and of docs/, and compare
-                             what they print with what the page says
+  docs-run [--real] [PAGE ...]
+                             carry out the fenced commands of the README and of docs/, and compare
+                             what they print with what the page says (--real insists on the programs
+                             a page needs, as nginx)
   bundle [--debug] [--check] an MCP bundle (.mcpb) for this platform and a registry's server.json, in
                              target/bundle; --check has the official checker read it (npm)
   bench [stdio]              measure beside a parse-and-print process, in one run

@@ -22,6 +22,8 @@ pub(super) struct Part {
     pub(super) terminal: u32,
     /// Seconds.
     pub(super) limit: u64,
+    /// A program that not every machine has, and without which the step is left out.
+    pub(super) needs: Option<String>,
     pub(super) step: Step,
 }
 
@@ -43,6 +45,7 @@ struct Mark {
     what: What,
     terminal: Option<u32>,
     limit: u64,
+    needs: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,15 +67,16 @@ impl Page {
         let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
         let mut parts: Vec<Part> = Vec::new();
         let mut mark: Option<(usize, Mark)> = None;
-        // The terminal whose output a `text` fence is, while nothing but blank lines came since.
-        let mut printing: Option<u32> = None;
+        // The terminal whose output a `text` fence is and what that needs, while nothing but blank lines
+        // came since.
+        let mut printing: Option<(u32, Option<String>)> = None;
         while let Some((number, line)) = lines.next() {
             let trimmed = line.trim_start();
             if let Some(fence) = Fence::opened_by(line) {
                 let body = fence.body(&mut lines).ok_or_else(|| format!("{number}: the fence has no end"))?;
-                let found = part(number, &fence.info, body, mark.take(), printing)?;
+                let found = part(number, &fence.info, body, mark.take(), printing.take())?;
                 printing = found.as_ref().and_then(|part| match part.step {
-                    Step::Run { .. } | Step::Stay { .. } => Some(part.terminal),
+                    Step::Run { .. } | Step::Stay { .. } => Some((part.terminal, part.needs.clone())),
                     Step::Skip(_) | Step::Output(_) => None,
                 });
                 parts.extend(found);
@@ -90,6 +94,7 @@ impl Page {
                         line: number,
                         terminal: read.terminal.unwrap_or(1),
                         limit: read.limit,
+                        needs: read.needs,
                         step,
                     });
                 } else {
@@ -115,27 +120,30 @@ fn part(
     info: &str,
     body: String,
     mark: Option<(usize, Mark)>,
-    printing: Option<u32>,
+    printing: Option<(u32, Option<String>)>,
 ) -> Result<Option<Part>, String> {
     let mark = mark.map(|(_, mark)| mark);
     if !SHELLS.contains(&info) {
-        let terminal = match mark {
-            Some(Mark { what: What::Output, terminal, limit }) => Some((terminal.unwrap_or(1), limit)),
+        let said = match mark {
+            Some(Mark { what: What::Output, terminal, limit, needs }) => {
+                Some((terminal.unwrap_or(1), limit, needs))
+            }
             Some(Mark { what: What::Skip(_), .. }) => None,
             Some(_) => {
                 return Err(format!("{line}: a `{info}` fence holds no commands, so it cannot be run"));
             }
-            None if info == "text" => printing.map(|terminal| (terminal, LIMIT)),
+            None if info == "text" => printing.map(|(terminal, needs)| (terminal, LIMIT, needs)),
             None => None,
         };
-        return Ok(terminal.map(|(terminal, limit)| Part {
+        return Ok(said.map(|(terminal, limit, needs)| Part {
             line,
             terminal,
             limit,
+            needs,
             step: Step::Output(body),
         }));
     }
-    let Some(Mark { what, terminal, limit }) = mark else {
+    let Some(Mark { what, terminal, limit, needs }) = mark else {
         return Err(format!(
             "{line}: nothing says whether these commands are run: put `<!-- docs-run: ok -->` or \
              `<!-- docs-run: skip, the reason -->` before them"
@@ -149,7 +157,7 @@ fn part(
             return Err(format!("{line}: these are commands; mark them `ok`, `exit N`, `stays` or `skip`"));
         }
     };
-    Ok(Some(Part { line, terminal: terminal.unwrap_or(1), limit, step }))
+    Ok(Some(Part { line, terminal: terminal.unwrap_or(1), limit, needs, step }))
 }
 
 impl Mark {
@@ -162,7 +170,7 @@ impl Mark {
             return if why.is_empty() {
                 Err("a skip says why: `<!-- docs-run: skip, needs an account -->`".to_owned())
             } else {
-                Ok(Self { what: What::Skip(why), terminal: None, limit: LIMIT })
+                Ok(Self { what: What::Skip(why), terminal: None, limit: LIMIT, needs: None })
             };
         }
         let what = match head.split_once(' ') {
@@ -173,12 +181,17 @@ impl Mark {
             Some(("exit", code)) => What::Ends(Some(number(code, "exit")?)),
             _ => return Err(format!("`{head}` is no mark: ok, exit N, stays, output, before, skip")),
         };
-        let mut mark = Self { what, terminal: None, limit: LIMIT };
+        let mut mark = Self { what, terminal: None, limit: LIMIT, needs: None };
         for item in items {
             match item.split_once(' ') {
                 Some(("terminal", which)) => mark.terminal = Some(number(which, "terminal")?),
                 Some(("limit", seconds)) => mark.limit = number::<u64>(seconds, "limit")?.clamp(1, LONGEST),
-                _ => return Err(format!("`{item}` is nothing a mark can say: terminal N, limit SECONDS")),
+                Some(("needs", program)) => mark.needs = Some(program.to_owned()),
+                _ => {
+                    return Err(format!(
+                        "`{item}` is nothing a mark can say: terminal N, limit SECONDS, needs PROGRAM"
+                    ));
+                }
             }
         }
         Ok(mark)
@@ -283,6 +296,15 @@ mod tests {
             steps(page),
             [(1, runs("mkdir x\ncd x\n")), (1, Step::Skip("needs an account, and money".into()))]
         );
+    }
+
+    #[test]
+    fn what_a_block_needs_its_output_needs_too() {
+        let page = "<!-- docs-run: ok, needs nginx -->\n```sh\na\n```\n```text\nout\n```\n\
+                    <!-- docs-run: ok -->\n```sh\nb\n```\n```text\nmore\n```\n";
+        let needs: Vec<Option<String>> =
+            Page::read(page).unwrap().parts.into_iter().map(|part| part.needs).collect();
+        assert_eq!(needs, [Some("nginx".into()), Some("nginx".into()), None, None]);
     }
 
     #[test]
