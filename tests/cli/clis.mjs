@@ -47,6 +47,24 @@ const opencode = {
   },
 };
 
+/** Codex, whose configuration is not read, and whose sandbox lets a command run that writes nothing. */
+const codex = {
+  package: '@openai/codex',
+  bin: 'codex',
+  seconds: 10,
+  variables: ({ config }) => ({ CODEX_HOME: config }),
+};
+
+const codexAsked = ({ model, program, url }) => {
+  const server = `{name="scripted",base_url="${url}/v1",wire_api="responses",env_key="CODEX_API_KEY",request_max_retries=1,stream_max_retries=1}`;
+  return [
+    'kind = "codex-cli"',
+    `program = ${toml(program)}`,
+    `model = ${toml(model)}`,
+    `args = ${toml(['-c', 'model_provider="scripted"', '-c', `model_providers.scripted=${server}`])}`,
+  ];
+};
+
 /**
  * `provider` are the keys of its configuration, `variables` what it is handed. Each is asked with the
  * model, whether its tools may run, the server, the program, a home of its own, and the case's.
@@ -72,22 +90,8 @@ export const CLIS = {
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
     }),
   },
-  codex: {
-    package: '@openai/codex',
-    bin: 'codex',
-    seconds: 10,
-    // It reads no configuration of the user's here; its sandbox lets a command run that writes nothing.
-    provider: ({ model, program, url }) => {
-      const server = `{name="scripted",base_url="${url}/v1",wire_api="responses",env_key="CODEX_API_KEY",request_max_retries=1,stream_max_retries=1}`;
-      return [
-        'kind = "codex-cli"',
-        `program = ${toml(program)}`,
-        `model = ${toml(model)}`,
-        `args = ${toml(['-c', 'model_provider="scripted"', '-c', `model_providers.scripted=${server}`])}`,
-      ];
-    },
-    variables: ({ config }) => ({ CODEX_HOME: config }),
-  },
+  codex: { ...codex, provider: codexAsked },
+  'codex-app-server': { ...codex, provider: asked => [...codexAsked(asked), 'form = "app-server"'] },
   gemini: {
     ...gemini,
     provider: ({ model, live, program }) => [

@@ -17,7 +17,7 @@ const own = cases => Object.entries(cases).map(([name, run]) => ({ cli: 'claude'
 const cases = [
   ...matrix(all ? ALL_ROWS : THIN, columns),
   ...own(all ? { ...core, ...rest } : core),
-  ...(all ? ownership(columns.filter(cli => cli === CLIS[cli].bin)) : []),
+  ...(all ? ownership(columns.filter(cli => cli === CLIS[cli].bin || cli === 'codex-app-server')) : []),
 ].filter(one => pattern.test(`${one.cli} ${one.name}`));
 
 const { dependencies, devDependencies } = JSON.parse(readFileSync(join(here, 'package.json')));

@@ -15,25 +15,26 @@ const TEXTS = {
 // whole, and opencode asks a server that is down again and again, without a word.
 const COLUMNS = Object.keys(CLIS);
 const CASES = {
-  text: ['done', 'done', 'done', 'done', 'done', 'done'],
-  tool: ['done', 'done', 'done', 'done', 'done', 'done'],
-  slow: ['done', 'done', 'done', 'done', 'done', 'done'],
-  cancel: ['cancelled', 'cancelled', 'cancelled', 'cancelled', 'cancelled', 'cancelled'],
-  empty: ['empty', 'empty', 'empty', 'empty', 'empty', 'empty'],
-  auth: ['auth', 'auth', 'auth', 'auth', 'auth', 'auth'],
-  payment: ['billing', 'billing', 'billing', 'billing', 'billing', 'billing'],
-  rate: ['rate-limit', 'rate-limit', 'rate-limit', 'rate-limit', 'rate-limit', 'rate-limit'],
-  overloaded: ['overloaded', 'overloaded', 'overloaded', 'overloaded', 'timeout-idle', 'timeout-idle'],
-  cut: ['unreachable', 'cut', 'cut', 'cut', 'timeout-idle', 'cut'],
-  refusal: ['refused', 'empty', 'empty', 'refused', 'empty', 'empty'],
-  filter: ['refused', 'refused', 'empty', 'cut', 'refused', 'refused'],
-  length: ['truncated', 'truncated', 'done', 'done', 'done', 'truncated'],
+  text: ['done', 'done', 'done', 'done', 'done', 'done', 'done'],
+  tool: ['done', 'done', 'done', 'done', 'done', 'done', 'done'],
+  slow: ['done', 'done', 'done', 'done', 'done', 'done', 'done'],
+  cancel: ['cancelled', 'cancelled', 'cancelled', 'cancelled', 'cancelled', 'cancelled', 'cancelled'],
+  empty: ['empty', 'empty', 'empty', 'empty', 'empty', 'empty', 'empty'],
+  auth: ['auth', 'auth', 'auth', 'auth', 'auth', 'auth', 'auth'],
+  payment: ['billing', 'billing', 'billing', 'billing', 'billing', 'billing', 'billing'],
+  rate: ['rate-limit', 'rate-limit', 'rate-limit', 'rate-limit', 'rate-limit', 'rate-limit', 'rate-limit'],
+  overloaded: ['overloaded', 'overloaded', 'overloaded', 'overloaded', 'overloaded', 'timeout-idle', 'timeout-idle'],
+  cut: ['unreachable', 'cut', 'cut', 'cut', 'cut', 'timeout-idle', 'cut'],
+  refusal: ['refused', 'empty', 'empty', 'empty', 'refused', 'empty', 'empty'],
+  filter: ['refused', 'refused', 'refused', 'empty', 'cut', 'refused', 'refused'],
+  length: ['truncated', 'truncated', 'truncated', 'done', 'done', 'done', 'truncated'],
 };
 
 /** What is counted of `text`: input, of it from the cache and to it, output, of it reasoning. */
 const COUNTED = {
   claude: [2150, 2000, 30, 25, 0],
   codex: [2150, 2000, 30, 25, 5],
+  'codex-app-server': [2150, 2000, 30, 25, 5],
   gemini: [2150, 0, 0, 20, 0],
   'gemini-run': [2150, 2000, 0, 25, 5],
   opencode: [2150, 2000, 0, 25, 5],

@@ -5,7 +5,6 @@ mod message;
 mod opencode;
 mod parser;
 mod permission;
-mod said;
 mod words;
 
 use std::ffi::{OsStr, OsString};

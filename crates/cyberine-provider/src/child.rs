@@ -1,5 +1,6 @@
 //! The shell of the process kinds: one child a turn, its prompt on its input, and the limits on it.
 
+mod home;
 mod probe;
 mod scratch;
 
@@ -16,6 +17,7 @@ use crate::port::{Limits, StopReason, TurnEvent};
 use crate::quote::Quoter;
 use crate::stream::Emitter;
 use crate::wire::{End, Exit, Said, Session};
+pub(crate) use home::Home;
 pub(crate) use probe::{Questions, probe};
 pub(crate) use scratch::Scratch;
 pub use scratch::remove_scratch;
@@ -38,6 +40,8 @@ pub(crate) struct Start {
     pub(crate) files: Vec<(&'static str, String)>,
     /// Whether it works in the turn's own directory for temporary files.
     pub(crate) apart: bool,
+    /// Where it keeps its configuration, if it is to have a place of its own for that.
+    pub(crate) home: Option<Home>,
     pub(crate) session: Session,
     pub(crate) limits: Limits,
     pub(crate) cancel: CancellationToken,
@@ -51,7 +55,7 @@ pub(crate) async fn drive(
     args: impl FnOnce(&Path) -> Vec<OsString>,
     out: Emitter,
 ) -> Result<StopReason, TurnError> {
-    let Start { mut spawn, files, apart, mut session, limits, cancel, quoter } = start;
+    let Start { mut spawn, files, apart, home, mut session, limits, cancel, quoter } = start;
     if cancel.is_cancelled() {
         return Err(TurnError::Cancelled);
     }
@@ -66,6 +70,10 @@ pub(crate) async fn drive(
         spawn.cwd = scratch.path().to_owned();
     }
     spawn.environment = scratch.named_in(spawn.environment);
+    if let Some(home) = home {
+        let made = home.made_in(scratch.path(), spawn.environment, &spawn.cwd);
+        spawn.environment = made.map_err(|error| unreachable(&error))?;
+    }
     let mut child = cyberine_process::spawn(spawn).map_err(|error| unreachable(&error))?;
     let ended = tokio::select! {
         biased;

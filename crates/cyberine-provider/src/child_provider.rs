@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream};
 use tokio_util::sync::CancellationToken;
 
-use crate::child::{self, Questions, Start};
+use crate::child::{self, Home, Questions, Start};
 use crate::config::{Check, ConfigError, Family, Profile, ProviderConfig};
 use crate::error::TurnError;
 use crate::mcp_tool;
@@ -72,6 +72,11 @@ pub(crate) trait Program: Send + Sync + 'static {
     /// Whether it works in that directory, and so sees nothing of the turn's own.
     fn works_apart(&self) -> bool {
         false
+    }
+
+    /// Where it keeps its configuration, if a turn is to have a place of its own for that.
+    fn home(&self) -> Option<Home> {
+        None
     }
 
     /// What it reads.
@@ -137,6 +142,7 @@ impl ChildProvider {
             spawn,
             files,
             apart: program.works_apart(),
+            home: program.home(),
             session,
             limits,
             cancel,

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub use self::check::ConfigError;
 pub(crate) use self::check::{Check, is_loopback_url};
 pub use self::child::{
-    AcpConfig, AcpForm, AiderConfig, ClaudeCliConfig, CodexCliConfig, CommandConfig, McpConfig,
+    AcpConfig, AcpForm, AiderConfig, ClaudeCliConfig, CodexCliConfig, CodexForm, CommandConfig, McpConfig,
 };
 pub use self::http::HttpConfig;
 pub use self::profile::Profile;

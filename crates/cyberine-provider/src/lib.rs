@@ -56,6 +56,8 @@ mod quote;
 mod redact;
 mod responses;
 mod retry;
+mod rpc;
+mod said;
 #[cfg(test)]
 mod samples;
 mod schema;
@@ -68,8 +70,8 @@ mod wire;
 pub use build::{BuildError, build, build_among, secrets_of};
 pub use child::remove_scratch;
 pub use config::{
-    AcpConfig, AcpForm, AiderConfig, ClaudeCliConfig, CodexCliConfig, CommandConfig, ConfigError, HttpConfig,
-    McpConfig, Profile, ProviderConfig,
+    AcpConfig, AcpForm, AiderConfig, ClaudeCliConfig, CodexCliConfig, CodexForm, CommandConfig, ConfigError,
+    HttpConfig, McpConfig, Profile, ProviderConfig,
 };
 pub use cost::{BUILT_IN_PRICES, LongPrices, PriceEntry, PriceTable, Prices};
 pub use covered::{COVERED, Coverage, Covered, Version, version};

@@ -7,6 +7,7 @@
 
 mod acp;
 mod aider;
+mod app_server;
 mod chat;
 mod claude;
 mod codex;

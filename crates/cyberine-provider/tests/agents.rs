@@ -25,11 +25,13 @@ use crate::support::{KEY, Taken, block_on, provider, take, take_with, turn};
 const CASES: &[(&str, fn())] = &[
     ("claude_keeps_the_contract", claude_keeps_the_contract),
     ("codex_keeps_the_contract", codex_keeps_the_contract),
+    ("codex_keeps_the_contract_in_a_dialogue", codex_keeps_the_contract_in_a_dialogue),
     ("an_agent_keeps_the_contract", an_agent_keeps_the_contract),
     ("one_shots_keep_the_contract", one_shots_keep_the_contract),
     ("aider_keeps_the_contract", aider_keeps_the_contract),
     ("a_question_of_the_program_is_answered", a_question_of_the_program_is_answered),
     ("a_turn_that_is_stopped_says_what_it_used", a_turn_that_is_stopped_says_what_it_used),
+    ("a_dialogue_is_stopped_in_its_own_words", a_dialogue_is_stopped_in_its_own_words),
     ("what_left_the_session_is_found", what_left_the_session_is_found),
     ("a_crash_is_told_without_the_key", a_crash_is_told_without_the_key),
     ("a_key_that_is_repeated_is_taken_out", a_key_that_is_repeated_is_taken_out),
@@ -37,7 +39,7 @@ const CASES: &[(&str, fn())] = &[
 ];
 
 /// The first arguments under which this is the program.
-const PROGRAM: &[&str] = &["-p", "exec", "escape", "acp", "gemini", "opencode"];
+const PROGRAM: &[&str] = &["-p", "exec", "app-server", "escape", "acp", "gemini", "opencode"];
 /// The one under which it is aider, whose name is not among its arguments.
 const AIDER: &str = "--chat-mode=ask";
 
@@ -64,12 +66,21 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Stands for the kind `codex-cli` in that form.
+const APP_SERVER: &str = "app-server";
+
 /// A provider of `kind` whose program answers as `rules` say.
 fn scripted(home: &Path, kind: &str, model: &str, rules: &str) -> Value {
     let script = home.join("script.toml");
     std::fs::write(&script, rules).unwrap();
     let program = std::env::current_exe().unwrap();
-    json!({ "kind": kind, "program": program, "model": model, "args": [format!("--script={}", script.display())] })
+    let args = [format!("--script={}", script.display())];
+    match kind {
+        APP_SERVER => {
+            json!({ "kind": "codex-cli", "form": kind, "program": program, "model": model, "args": args })
+        }
+        kind => json!({ "kind": kind, "program": program, "model": model, "args": args }),
+    }
 }
 
 struct Scripted<'a> {
@@ -103,7 +114,7 @@ impl Fixture for Scripted<'_> {
             // Their tools are their own.
             (_, Scenario::Calls) => false,
             // It says whole messages only, and not how long to wait.
-            ("codex-cli", Scenario::Talks | Scenario::Limited) => false,
+            ("codex-cli", Scenario::Talks | Scenario::Limited) | (APP_SERVER, Scenario::Limited) => false,
             _ => true,
         };
         let mut config = scripted(self.home, self.kind, &format!("{scenario:?}"), &self.rules());
@@ -139,6 +150,10 @@ fn codex_keeps_the_contract() {
     keeps_the_contract("codex-cli", |scenario| {
         !matches!(scenario, Scenario::Calls | Scenario::Talks | Scenario::Limited)
     });
+}
+
+fn codex_keeps_the_contract_in_a_dialogue() {
+    keeps_the_contract(APP_SERVER, |scenario| !matches!(scenario, Scenario::Calls | Scenario::Limited));
 }
 
 /// An agent, one shot or not, or aider; none has tools of ours or an answer of a form.
@@ -219,7 +234,7 @@ fn run(kind: &str, rules: &str, limits: Limits, cancelled: bool) -> (Taken, Stri
     let mut config = scripted(home.path(), kind, "m", rules);
     config["api_key_env"] = json!("TEST_KEY");
     config["tools"] = json!(["Bash"]);
-    if kind == "codex-cli" {
+    if kind != "claude-cli" {
         config.as_object_mut().unwrap().remove("tools");
     }
     let asked = Turn { limits, ..turn("question") };
@@ -248,6 +263,9 @@ fn a_question_of_the_program_is_answered() {
     let (taken, _) = run("claude-cli", rules, limits, false);
     assert_eq!((taken.code(), taken.text.as_str()), ("ok", "Done."));
     assert_eq!(taken.calls.iter().map(|call| call.name.as_str()).collect::<Vec<_>>(), ["Bash"]);
+    let (taken, _) = run(APP_SERVER, rules, limits, false);
+    assert_eq!((taken.code(), taken.text.as_str()), ("ok", "Done."));
+    assert_eq!(taken.calls[0].arguments["command"], "touch x");
 }
 
 const TALKS: &str = "[[rule]]\ntext='on and on '\nchunk=5\npad_bytes=100000\ndelay_ms=5\n";
@@ -263,8 +281,17 @@ fn a_turn_that_is_stopped_says_what_it_used() {
     assert!(taken.usage.unwrap().input > 0);
 }
 
+fn a_dialogue_is_stopped_in_its_own_words() {
+    let (taken, _) = run(APP_SERVER, TALKS, Limits::default(), true);
+    assert_eq!(taken.outcome, Err(TurnError::Cancelled));
+    assert!(taken.text.starts_with("on an"), "{}", taken.text);
+    let wall = Duration::from_millis(500);
+    let (taken, _) = run(APP_SERVER, TALKS, Limits { wall, ..Limits::default() }, false);
+    assert_eq!(taken.outcome, Err(TurnError::WallTimeout { limit: wall }));
+}
+
 fn what_left_the_session_is_found() {
-    for kind in ["claude-cli", "codex-cli"] {
+    for kind in ["claude-cli", "codex-cli", APP_SERVER] {
         let tool = "tools=[{name='Bash',input={command='sleep 600'}}]\nstop='end'";
         let rules = format!("{TALKS}program={{escape='holding-stdout',hang=true}}\n{tool}");
         let (taken, _) = run(kind, &rules, Limits::default(), true);
@@ -273,7 +300,7 @@ fn what_left_the_session_is_found() {
 }
 
 fn a_crash_is_told_without_the_key() {
-    for kind in ["claude-cli", "codex-cli"] {
+    for kind in ["claude-cli", "codex-cli", APP_SERVER] {
         let rules = format!(
             "[[rule]]\ntext='x'\nfault={{end-early={{after=1}}}}\nprogram={{stderr='boom {KEY} bang',exit=3}}"
         );
@@ -286,10 +313,12 @@ fn a_crash_is_told_without_the_key() {
 
 fn a_key_that_is_repeated_is_taken_out() {
     // Once the one we know, once one that only the program's own login holds.
-    for key in [KEY, "sk-proj-A1b2_C3d4"] {
+    for (kind, key) in
+        ["codex-cli", APP_SERVER].iter().flat_map(|kind| [(kind, KEY), (kind, "sk-proj-A1b2_C3d4")])
+    {
         let message = format!("Incorrect API key provided: {key}. You can find your API key elsewhere.");
         let rules = format!("[[rule]]\nfault={{status={{code=401,message='{message}'}}}}");
-        let (taken, _) = run("codex-cli", &rules, Limits::default(), false);
+        let (taken, _) = run(kind, &rules, Limits::default(), false);
         let error = taken.error();
         assert_eq!(taken.code(), "auth");
         assert!(error.contains("provided: [redacted]. You can") && !error.contains(key), "{error}");
@@ -297,7 +326,8 @@ fn a_key_that_is_repeated_is_taken_out() {
 }
 
 fn a_turn_counts_although_its_program_hangs() {
-    let (taken, _) =
-        run("codex-cli", "[[rule]]\ntext='Hello'\nprogram={hang=true}", Limits::default(), false);
-    assert_eq!((taken.code(), taken.text.as_str()), ("ok", "Hello"));
+    for kind in ["codex-cli", APP_SERVER] {
+        let (taken, _) = run(kind, "[[rule]]\ntext='Hello'\nprogram={hang=true}", Limits::default(), false);
+        assert_eq!((taken.code(), taken.text.as_str()), ("ok", "Hello"), "{kind}");
+    }
 }

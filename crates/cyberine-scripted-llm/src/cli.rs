@@ -20,6 +20,7 @@ Usage:
   cyberine-scripted-llm answer [--script FILE] [--role NAME] [--control URL]
   cyberine-scripted-llm claude [--script FILE] [--role NAME] [--control URL] [flags of `claude -p`]
   cyberine-scripted-llm exec   [--script FILE] [--role NAME] [--control URL] [flags of `codex exec`]
+  cyberine-scripted-llm app-server [--script FILE] [--role NAME] [--control URL] [flags of its own]
   cyberine-scripted-llm acp | gemini | opencode | aider
                                [--script FILE] [--role NAME] [--control URL] [flags of theirs]
 
@@ -30,6 +31,8 @@ claude  does the same, and prints the lines of `claude -p --output-format stream
         It is also what runs when the first argument is a flag. With `--input-format stream-json` it
         holds the dialogue of the real program: handshake, permissions, interrupt.
 exec    does the same, and prints the lines of `codex exec --json`.
+app-server
+        holds the dialogue of `codex app-server`, and asks before it runs a command.
 acp     holds the dialogue of an agent of the Agent Client Protocol, and asks before it uses a tool.
 gemini, opencode and aider print what those programs print for one prompt; aider's is in a file.
 
@@ -56,6 +59,7 @@ enum Command {
     Serve { script: Option<PathBuf>, port: u16, until_eof: bool },
     Answer(Request),
     Agent(Request, Agent),
+    AppServer(Request),
     Escape(String),
 }
 
@@ -121,6 +125,10 @@ fn perform(command: Command) -> Result<ExitCode, Failure> {
             say_label();
             return Ok(program::agent::run(&request, &agent)?);
         }
+        Command::AppServer(request) => {
+            say_label();
+            return Ok(program::agent::serve(&request)?);
+        }
         Command::Escape(depth) => program::sleep_outside(&depth, &mut std::io::stderr())?,
         Command::Serve { script, port, until_eof } => serve(script, port, until_eof)?,
         Command::Answer(mut request) => {
@@ -165,7 +173,7 @@ fn parse(args: &[String]) -> Result<Command, UsageError> {
         "--version" | "-v" => {
             Ok(Command::Say(format!("{} (scripted, no model is called)\n", env!("CARGO_PKG_VERSION"))))
         }
-        "serve" | "answer" | "exec" | "acp" | "gemini" | "opencode" | "aider"
+        "serve" | "answer" | "exec" | "app-server" | "acp" | "gemini" | "opencode" | "aider"
             if rest.iter().any(|arg| arg == "--help" || arg == "-h") =>
         {
             Ok(Command::Say(HELP.to_owned()))
@@ -174,7 +182,7 @@ fn parse(args: &[String]) -> Result<Command, UsageError> {
         "answer" => parse_answer(rest),
         "claude" => parse_claude(rest),
         "exec" => parse_codex(rest),
-        "acp" | "gemini" | "opencode" | "aider" => parse_agent(first, rest),
+        "app-server" | "acp" | "gemini" | "opencode" | "aider" => parse_agent(first, rest),
         "escape" => Ok(Command::Escape(rest.first().cloned().unwrap_or_default())),
         flag if flag.starts_with('-') => parse_claude(args),
         other => Err(UsageError::Command(other.to_owned())),
@@ -254,7 +262,7 @@ fn parse_codex(args: &[String]) -> Result<Command, UsageError> {
     Ok(Command::Answer(request))
 }
 
-/// The same of agents, whose further words and flags are skipped too.
+/// The same of agents and of `codex app-server`, whose further words and flags are skipped too.
 fn parse_agent(name: &str, args: &[String]) -> Result<Command, UsageError> {
     let mut request = Request { script: None, role: name.to_owned(), control: None, claude: None };
     let mut message = PathBuf::new();
@@ -270,6 +278,7 @@ fn parse_agent(name: &str, args: &[String]) -> Result<Command, UsageError> {
         }
     }
     let agent = match name {
+        "app-server" => return Ok(Command::AppServer(request)),
         "gemini" => Agent::Gemini,
         "opencode" => Agent::Opencode,
         "aider" => Agent::Aider(message),

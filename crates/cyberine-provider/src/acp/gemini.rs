@@ -4,7 +4,6 @@
 use cyberine_types::Usage;
 use serde_json::Value;
 
-use super::said::Answer;
 use super::words;
 use crate::cost::Counted;
 use crate::error::TurnError;
@@ -12,6 +11,7 @@ use crate::lenient::Figures;
 use crate::lines::MessageLines;
 use crate::port::{StopReason, ToolCall};
 use crate::quote::Quoter;
+use crate::said::Answer;
 use crate::wire::{End, Exit, Wire, WireEvent};
 
 /// Its exit codes for no usable login and for no usable input.

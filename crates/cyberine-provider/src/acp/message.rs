@@ -1,19 +1,19 @@
-//! What is said to an agent: JSON-RPC 2.0, one message a line.
+//! What is said to an agent: messages of JSON-RPC 2.0.
 
 use serde_json::{Value, json};
+
+use crate::rpc;
 
 /// The only revision of the protocol there is; an agent that speaks another says so.
 pub(super) const PROTOCOL: u64 = 1;
 
-/// JSON-RPC's code for a method that is not offered.
-const NO_METHOD: i64 = -32601;
-
-fn line(mut message: Value) -> String {
+/// The revision of JSON-RPC is a member of every message.
+fn line(mut message: Value) -> Value {
     message["jsonrpc"] = json!("2.0");
-    format!("{message}\n")
+    message
 }
 
-pub(super) fn initialize(id: u64) -> String {
+pub(super) fn initialize(id: u64) -> Value {
     let capabilities = json!({ "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false });
     let client = json!({ "name": "cyberine", "version": env!("CARGO_PKG_VERSION") });
     let params =
@@ -21,12 +21,12 @@ pub(super) fn initialize(id: u64) -> String {
     line(json!({ "id": id, "method": "initialize", "params": params }))
 }
 
-pub(super) fn new_session(id: u64, cwd: &str) -> String {
+pub(super) fn new_session(id: u64, cwd: &str) -> Value {
     line(json!({ "id": id, "method": "session/new", "params": { "cwd": cwd, "mcpServers": [] } }))
 }
 
 /// Asks for `model` in the way that the answer to `session/new` offers; `None` where it offers none.
-pub(super) fn choose_model(id: u64, session: &str, offered: &Value, model: &str) -> Option<String> {
+pub(super) fn choose_model(id: u64, session: &str, offered: &Value, model: &str) -> Option<Value> {
     if offered["models"]["availableModels"].is_array() {
         let params = json!({ "sessionId": session, "modelId": model });
         return Some(line(json!({ "id": id, "method": "session/set_model", "params": params })));
@@ -38,38 +38,32 @@ pub(super) fn choose_model(id: u64, session: &str, offered: &Value, model: &str)
 }
 
 /// The prompt. What begins like a command of the agent is labelled, so that it is a question.
-pub(super) fn prompt(id: u64, session: &str, prompt: &str) -> String {
+pub(super) fn prompt(id: u64, session: &str, prompt: &str) -> Value {
     let command = prompt.trim_start().starts_with(['/', '$']);
     let text = if command { format!("[user]\n{prompt}") } else { prompt.to_owned() };
     let params = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": text }] });
     line(json!({ "id": id, "method": "session/prompt", "params": params }))
 }
 
-pub(super) fn cancel(session: &str) -> String {
+pub(super) fn cancel(session: &str) -> Value {
     line(json!({ "method": "session/cancel", "params": { "sessionId": session } }))
 }
 
-pub(super) fn reply(id: &Value, result: &Value) -> String {
-    line(json!({ "id": id, "result": result }))
+pub(super) fn reply(id: &Value, result: &Value) -> Value {
+    line(rpc::reply(id, result))
 }
 
-pub(super) fn no_method(id: &Value, method: &str) -> String {
-    let message = format!("this client does not offer `{method}`");
-    line(json!({ "id": id, "error": { "code": NO_METHOD, "message": message } }))
+pub(super) fn no_method(id: &Value, method: &str) -> Value {
+    line(rpc::no_method(id, method))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parsed(line: &str) -> Value {
-        assert!(line.ends_with('\n') && !line.trim_end().contains('\n'), "{line:?}");
-        serde_json::from_str(line).unwrap()
-    }
-
     #[test]
     fn a_prompt_that_looks_like_a_command_is_a_question() {
-        let text = |text: &str| parsed(&prompt(2, "s", text))["params"]["prompt"][0]["text"].clone();
+        let text = |text: &str| prompt(2, "s", text)["params"]["prompt"][0]["text"].clone();
         assert_eq!(text("/about\nx"), "[user]\n/about\nx");
         assert_eq!(text(" $PATH is?"), "[user]\n $PATH is?");
         assert_eq!(text("a /b"), "a /b");
@@ -77,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_model_is_chosen_in_the_way_that_is_offered() {
-        let choose = |offered: Value| choose_model(3, "s", &offered, "m").map(|line| parsed(&line));
+        let choose = |offered: Value| choose_model(3, "s", &offered, "m");
         let models =
             choose(json!({ "models": { "availableModels": [], "currentModelId": "auto" } })).unwrap();
         assert_eq!(

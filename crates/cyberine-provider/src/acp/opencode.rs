@@ -6,7 +6,6 @@ use std::time::Duration;
 use cyberine_types::{Timestamp, Usage, Usd};
 use serde_json::Value;
 
-use super::said::{Answer, Fruitless};
 use super::words;
 use crate::cost::Counted;
 use crate::error::TurnError;
@@ -15,6 +14,7 @@ use crate::lenient::Figures;
 use crate::lines::MessageLines;
 use crate::port::{StopReason, ToolCall};
 use crate::quote::Quoter;
+use crate::said::{Answer, Fruitless};
 use crate::wire::{End, Exit, Wire, WireEvent};
 
 /// Reads one session.

@@ -6,7 +6,6 @@ use cyberine_types::{Usage, Usd};
 use serde_json::{Value, json};
 
 use super::message::{self, PROTOCOL};
-use super::said::{Answer, Fruitless};
 use super::{permission, words};
 use crate::cost::Counted;
 use crate::error::TurnError;
@@ -14,7 +13,9 @@ use crate::lenient::Figures;
 use crate::lines::MessageLines;
 use crate::port::{StopReason, ToolCall};
 use crate::quote::Quoter;
-use crate::wire::{End, Said, Wire, WireEvent};
+use crate::rpc::{Message, protocol, say};
+use crate::said::{Answer, Fruitless};
+use crate::wire::{End, Wire, WireEvent};
 
 /// JSON-RPC's code for an agent that wants a login first.
 const LOGIN_FIRST: i64 = -32000;
@@ -100,27 +101,25 @@ impl AcpParser {
     }
 
     fn message(&mut self, message: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
-        let id = &message["id"];
-        match (message["method"].as_str(), id.is_null()) {
-            (Some("session/update"), true) if self.is_another(&message["params"]["sessionId"]) => Ok(()),
-            (Some("session/update"), true) => self.update(&message["params"]["update"], out),
-            (Some(method), false) => {
-                self.request(id, method, &message["params"], out);
-                Ok(())
+        match Message::of(message) {
+            Message::Notice { method: "session/update", params }
+                if !self.is_another(&params["sessionId"]) =>
+            {
+                self.update(&params["update"], out)?;
             }
-            (None, false) if id.as_u64() == Some(self.awaited as u64) => {
-                let answered = match (message.get("result"), message.get("error")) {
-                    (Some(result), _) => self.answered(result, out),
-                    (None, Some(error)) => Err(self.complained(error)),
-                    (None, None) => Err(protocol("it answered with neither a result nor an error")),
+            Message::Request { id, method, params } => self.request(id, method, params, out),
+            Message::Answer { id, outcome } if id == self.awaited as u64 => {
+                let answered = match outcome {
+                    Ok(result) => self.answered(result, out),
+                    Err(error) => Err(self.complained(error)),
                 };
                 if let Err(error) = answered {
                     self.outcome = Some(Err(error));
                 }
-                Ok(())
             }
-            _ => Ok(()),
+            _ => {}
         }
+        Ok(())
     }
 
     /// Whether `session` is not the one of this turn, such as one the agent opened for itself.
@@ -140,7 +139,7 @@ impl AcpParser {
         } else {
             message::no_method(id, method)
         };
-        say(reply, out);
+        say(&reply, out);
     }
 
     fn answered(&mut self, result: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
@@ -154,7 +153,7 @@ impl AcpParser {
                     )));
                 }
                 self.is_opencode = result["agentInfo"]["name"] == "OpenCode";
-                self.ask(Awaited::Session, message::new_session(1, &self.opening.cwd), out);
+                self.ask(Awaited::Session, &message::new_session(1, &self.opening.cwd), out);
             }
             Awaited::Session => {
                 let session = result["sessionId"].as_str().filter(|id| !id.is_empty());
@@ -163,7 +162,7 @@ impl AcpParser {
                     .clone_into(&mut self.session);
                 let model = self.opening.model.as_deref();
                 match model.and_then(|model| message::choose_model(3, &self.session, result, model)) {
-                    Some(choice) => self.ask(Awaited::Model, choice, out),
+                    Some(choice) => self.ask(Awaited::Model, &choice, out),
                     None => self.prompt(out)?,
                 }
             }
@@ -190,12 +189,12 @@ impl AcpParser {
 
     fn prompt_chosen(&mut self, out: &mut Vec<WireEvent>) {
         let prompt = message::prompt(2, &self.session, &std::mem::take(&mut self.opening.prompt));
-        self.ask(Awaited::Answer, prompt, out);
+        self.ask(Awaited::Answer, &prompt, out);
     }
 
-    fn ask(&mut self, awaited: Awaited, text: String, out: &mut Vec<WireEvent>) {
+    fn ask(&mut self, awaited: Awaited, request: &Value, out: &mut Vec<WireEvent>) {
         self.awaited = awaited;
-        say(text, out);
+        say(request, out);
     }
 
     fn update(&mut self, update: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
@@ -331,7 +330,7 @@ impl AcpParser {
 
 impl Wire for AcpParser {
     fn begin(&mut self, out: &mut Vec<WireEvent>) {
-        say(message::initialize(0), out);
+        say(&message::initialize(0), out);
     }
 
     fn push(&mut self, bytes: &[u8], out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
@@ -363,7 +362,7 @@ impl Wire for AcpParser {
             return false;
         }
         self.stopping = true;
-        say(message::cancel(&self.session), out);
+        say(&message::cancel(&self.session), out);
         true
     }
 
@@ -376,14 +375,6 @@ impl Wire for AcpParser {
         let told = self.answer.is_empty().then(|| words::in_stderr(&self.stderr, &self.quoter));
         told.flatten()
     }
-}
-
-fn say(text: String, out: &mut Vec<WireEvent>) {
-    out.push(WireEvent::Say(Said::Text(text)));
-}
-
-fn protocol(detail: &str) -> TurnError {
-    TurnError::Protocol { detail: detail.to_owned() }
 }
 
 /// The tokens of a turn: as the protocol has them, or as Gemini CLI has them, which leaves out what the

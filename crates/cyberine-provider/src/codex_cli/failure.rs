@@ -1,5 +1,7 @@
 //! What codex says of a failure: a sentence, in which the status of the service may stand.
 
+use serde_json::Value;
+
 use crate::error::TurnError;
 use crate::fault::Fault;
 use crate::quote::Quoter;
@@ -19,11 +21,42 @@ const KEY: &str = "sk-";
 
 /// The failure that `message` tells of.
 pub(super) fn failure(message: &str, quoter: &Quoter) -> TurnError {
+    in_words(message, None, quoter)
+}
+
+/// The failure that `info`, the program's own word for it, and `message` tell of. The word is a string,
+/// or an object that names the status of the service.
+pub(super) fn named(info: &Value, message: &str, quoter: &Quoter) -> TurnError {
+    let detail = quoter.head(&masked(message));
+    match info.as_str() {
+        Some("usageLimitExceeded") => TurnError::Billing { detail },
+        Some("rateLimitExceeded") => in_words(message, Some(429), quoter),
+        Some(
+            "serverOverloaded" | "internalServerError" | "flexUnavailable" | "policyCapacityUnavailable",
+        ) => TurnError::Overloaded { detail, retry_after: None },
+        Some("contextWindowExceeded" | "sessionBudgetExceeded") => TurnError::Truncated { detail },
+        Some("unauthorized") => TurnError::Auth { detail },
+        Some("cyberPolicy" | "bioPolicy" | "misalignmentPolicyViolation") => TurnError::Refused { detail },
+        _ => {
+            let members = info.as_object().into_iter().flat_map(|members| members.values());
+            let status = members.filter_map(|member| member["httpStatusCode"].as_u64()).find_map(known);
+            in_words(message, status, quoter)
+        }
+    }
+}
+
+/// A status that tells of a failure.
+fn known(status: u64) -> Option<u16> {
+    u16::try_from(status).ok().filter(|status| (400..600).contains(status))
+}
+
+/// The failure of a sentence, and of the status beside it where none stands in it.
+fn in_words(message: &str, beside: Option<u16>, quoter: &Quoter) -> TurnError {
     let message = masked(message);
     let words = message.to_lowercase();
     let holds = |phrases: &[&str]| phrases.iter().any(|phrase| words.contains(phrase));
     let detail = || quoter.head(&message);
-    let status = status(&words);
+    let status = status(&words).or(beside);
     if holds(BILLING) {
         return TurnError::Billing { detail: detail() };
     }
@@ -53,7 +86,7 @@ fn status(words: &str) -> Option<u16> {
     words.match_indices("status").find_map(|(at, found)| {
         let rest = words[at + found.len()..].trim_start_matches([':', ' ']);
         let digits = rest.find(|c: char| !c.is_ascii_digit()).map_or(rest, |end| &rest[..end]);
-        digits.parse().ok().filter(|status| (400..600).contains(status))
+        digits.parse().ok().and_then(known)
     })
 }
 
@@ -75,6 +108,8 @@ pub(super) fn masked(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn code(message: &str) -> &'static str {
@@ -99,6 +134,31 @@ mod tests {
             ("", "rejected"),
         ] {
             assert_eq!(code(message), expected, "{message}");
+        }
+    }
+
+    #[test]
+    fn the_program_s_own_word_names_the_failure_and_else_its_status_and_its_sentence() {
+        let told = |info: Value, message: &str| named(&info, message, &Quoter::default()).code();
+        for (info, message, expected) in [
+            (json!("usageLimitExceeded"), "", "billing"),
+            (json!("rateLimitExceeded"), "slow down", "rate-limit"),
+            (json!("serverOverloaded"), "", "overloaded"),
+            (json!("contextWindowExceeded"), "", "truncated"),
+            (json!("unauthorized"), "", "auth"),
+            (json!("cyberPolicy"), "", "refused"),
+            (json!("other"), "Incomplete response returned, reason: max_output_tokens", "truncated"),
+            (json!({ "httpConnectionFailed": { "httpStatusCode": 401 } }), "no", "auth"),
+            (
+                json!({ "responseStreamDisconnected": { "httpStatusCode": null } }),
+                "error sending request",
+                "unreachable",
+            ),
+            (json!({ "responseStreamDisconnected": { "httpStatusCode": 200 } }), "no", "rejected"),
+            (json!({ "whatever": 7 }), "unexpected status 503", "overloaded"),
+            (Value::Null, "", "rejected"),
+        ] {
+            assert_eq!(told(info.clone(), message), expected, "{info} {message}");
         }
     }
 

@@ -1,17 +1,16 @@
 //! The `--json` output of `codex exec`: one JSON object a line, the last `turn.completed` or
 //! `turn.failed`.
 
-use std::collections::BTreeSet;
-
 use cyberine_types::Usage;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::failure;
+use super::item::{Items, text};
 use crate::cost::Counted;
 use crate::error::TurnError;
 use crate::lenient::Figures;
 use crate::lines::MessageLines;
-use crate::port::{StopReason, ToolCall};
+use crate::port::StopReason;
 use crate::quote::Quoter;
 use crate::wire::{End, Exit, Wire, WireEvent};
 
@@ -24,8 +23,7 @@ pub(crate) struct ExecParser {
     lines: MessageLines,
     quoter: Quoter,
     said: bool,
-    /// The calls that have been told, by the ids of their items.
-    calls: BTreeSet<String>,
+    items: Items,
     /// What it last complained of.
     complaint: Option<String>,
     end: Option<Result<(), String>>,
@@ -38,7 +36,7 @@ impl ExecParser {
             lines: MessageLines::new(answer_bytes, quoter.clone()),
             quoter,
             said: false,
-            calls: BTreeSet::new(),
+            items: Items::default(),
             complaint: None,
             end: None,
         }
@@ -59,14 +57,10 @@ impl ExecParser {
 
     fn event(&mut self, event: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
         match event["type"].as_str() {
-            Some("item.started" | "item.updated") => {
-                work(&event["item"], out);
-                self.call(&event["item"], out);
-            }
+            Some("item.started" | "item.updated") => self.items.told(&event["item"], out),
             Some("item.completed") => {
                 self.complaint = None;
-                work(&event["item"], out);
-                self.call(&event["item"], out);
+                self.items.told(&event["item"], out);
                 self.message(&event["item"], out);
             }
             Some("error") => return self.complain(text(&event["message"]), out),
@@ -92,24 +86,6 @@ impl ExecParser {
             out.push(WireEvent::Remarked);
         }
         out.push(WireEvent::Text(said.to_owned()));
-    }
-
-    fn call(&mut self, item: &Value, out: &mut Vec<WireEvent>) {
-        let kind = text(&item["type"]);
-        let (name, arguments) = match kind {
-            "command_execution" => (kind.to_owned(), json!({ "command": item["command"] })),
-            "file_change" => (kind.to_owned(), json!({ "changes": item["changes"] })),
-            "web_search" => (kind.to_owned(), json!({ "query": item["query"] })),
-            "mcp_tool_call" => {
-                let name = format!("{}/{}", text(&item["server"]), text(&item["tool"]));
-                (name, item["arguments"].clone())
-            }
-            _ => return,
-        };
-        let id = text(&item["id"]).to_owned();
-        if self.calls.insert(id.clone()) {
-            out.push(WireEvent::ToolCall(ToolCall::new(id, name, arguments)));
-        }
     }
 
     /// It goes on trying after this, or says why it does not and then ends the turn.
@@ -149,17 +125,6 @@ impl ExecParser {
             _ => TurnError::Cut { detail: format!("{} lines, no `turn.completed`", self.lines.seen()) },
         }
     }
-}
-
-/// Everything that becomes an item is the model's doing, but for what the program complains of.
-fn work(item: &Value, out: &mut Vec<WireEvent>) {
-    if item["type"].as_str().is_some_and(|kind| kind != "error") {
-        out.push(WireEvent::Work);
-    }
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
 }
 
 /// `input_tokens` holds what came from and went to a cache, `output_tokens` the reasoning; both are

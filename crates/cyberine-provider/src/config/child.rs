@@ -57,6 +57,9 @@ pub struct CodexCliConfig {
     /// The model; unset means the program's own choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// How it is driven; unset means `exec`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<CodexForm>,
     /// Further arguments, after ours. They can widen what the program may do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
@@ -82,6 +85,17 @@ pub struct CodexCliConfig {
     /// The longest turn, in place of the turn's own limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_seconds: Option<NonZeroU64>,
+}
+
+/// How Codex is driven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CodexForm {
+    /// One shot: `codex exec --json`.
+    #[default]
+    Exec,
+    /// A dialogue with `codex app-server`, which Codex calls experimental.
+    AppServer,
 }
 
 /// Kind `acp`.

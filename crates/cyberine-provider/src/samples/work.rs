@@ -6,7 +6,7 @@ use super::{LIMIT, NewWire, Wire};
 use crate::acp::{AcpParser, GeminiParser, OpencodeParser, Opening};
 use crate::aider::AiderParser;
 use crate::claude_cli::StreamJsonParser;
-use crate::codex_cli::ExecParser;
+use crate::codex_cli::{self, AppServerParser, ExecParser};
 use crate::cost::{Prices, Tariff};
 use crate::port::TurnEvent;
 use crate::quote::Quoter;
@@ -26,6 +26,11 @@ fn codex() -> Box<dyn Wire> {
     Box::new(ExecParser::new(LIMIT, Quoter::default()))
 }
 
+fn app_server() -> Box<dyn Wire> {
+    let opening = codex_cli::Opening { cwd: "/w".into(), prompt: "hi".into(), model: None, schema: None };
+    Box::new(AppServerParser::new(opening, LIMIT, Quoter::default()))
+}
+
 fn opencode() -> Box<dyn Wire> {
     Box::new(OpencodeParser::new(LIMIT, Quoter::default()))
 }
@@ -41,6 +46,10 @@ fn aider() -> Box<dyn Wire> {
 /// What an agent answers before it is asked.
 const GREETED: &str =
     "{\"id\":0,\"result\":{\"protocolVersion\":1}}\n{\"id\":1,\"result\":{\"sessionId\":\"s\"}}\n";
+
+/// The same of `codex app-server`.
+const THREAD: &str =
+    "{\"id\":0,\"result\":{}}\n{\"id\":1,\"result\":{\"thread\":{\"id\":\"t\"}}}\n{\"id\":2,\"result\":{}}\n";
 
 /// All events of `text`, at a dollar a million tokens.
 fn events(wire: NewWire, text: &str) -> Vec<TurnEvent> {
@@ -69,13 +78,15 @@ fn a_thought_of_a_programs_model_is_told_as_work_and_is_no_answer() {
     };
     let thought = update(r#"{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"hm"}}"#);
     let call = update(r#"{"sessionUpdate":"tool_call","toolCallId":"c","status":"pending","rawInput":{}}"#);
+    let notice =
+        |method: &str, params: &str| format!("{THREAD}{{\"method\":\"{method}\",\"params\":{params}}}\n");
     let delta = |delta: &str| {
         format!(
             "{{\"type\":\"stream_event\",\"event\":{{\"type\":\"content_block_delta\",\"delta\":{delta}}}}}\n"
         )
     };
     let thinking = r#"{"type":"assistant","message":{"content":[{"type":"thinking","thinking":"hm"}]}}"#;
-    let worked: [(NewWire, &str); 7] = [
+    let worked: [(NewWire, &str); 9] = [
         (acp, &thought),
         (acp, &call),
         (claude, &delta(r#"{"type":"thinking_delta","thinking":"hm"}"#)),
@@ -85,18 +96,22 @@ fn a_thought_of_a_programs_model_is_told_as_work_and_is_no_answer() {
             codex,
             "{\"type\":\"item.completed\",\"item\":{\"id\":\"i\",\"type\":\"reasoning\",\"text\":\"hm\"}}\n",
         ),
+        (app_server, &notice("item/started", r#"{"item":{"type":"reasoning","id":"r"}}"#)),
+        (app_server, &notice("item/reasoning/textDelta", r#"{"delta":"hm"}"#)),
         (opencode, "{\"type\":\"reasoning\",\"part\":{\"text\":\"hm\"}}\n"),
     ];
     for (wire, text) in worked {
         assert_eq!(events(wire, text), [TurnEvent::Working], "{text}");
     }
-    let idle: [(NewWire, &str); 4] = [
+    let idle: [(NewWire, &str); 6] = [
         (acp, GREETED),
         (claude, "{\"type\":\"system\",\"subtype\":\"init\"}\n"),
         (
             codex,
             "{\"type\":\"item.completed\",\"item\":{\"id\":\"i\",\"type\":\"error\",\"message\":\"m\"}}\n",
         ),
+        (app_server, THREAD),
+        (app_server, &notice("item/started", r#"{"item":{"type":"userMessage","id":"u"}}"#)),
         (opencode, "{\"type\":\"step_start\"}\n"),
     ];
     for (wire, text) in idle {
@@ -127,6 +142,19 @@ fn a_program_is_paid_by_its_last_figures_and_only_where_all_make_sense() {
              {{\"type\":\"turn.completed\",\"usage\":{{\"input_tokens\":2,\"output_tokens\":{output}}}}}\n"
         )
     };
+    let served = |before: &str, output: &str| {
+        format!(
+            "{THREAD}{before}{{\"method\":\"item/agentMessage/delta\",\"params\":{{\"itemId\":\"m\",\"delta\":\"A\"}}}}\n\
+             {{\"method\":\"thread/tokenUsage/updated\",\"params\":{{\"tokenUsage\":{{\"total\":{{\"inputTokens\":2,\"outputTokens\":{output}}}}}}}}}\n"
+        )
+    };
+    let served_whole = |before: &str, output: &str| {
+        served(before, output)
+            + "{\"method\":\"turn/completed\",\"params\":{\"turn\":{\"status\":\"completed\"}}}\n"
+    };
+    let lost = "{\"method\":\"item/agentMessage/delta\",\"params\":{\"itemId\":\"l\",\"delta\":\"B\"}}\n\
+                {\"method\":\"error\",\"params\":{\"willRetry\":true,\"error\":{\"message\":\"stream disconnected before completion\"}}}\n";
+    let refused = "{\"method\":\"error\",\"params\":{\"willRetry\":true,\"error\":{\"message\":\"unexpected status 503\"}}}\n";
     let step = |reason: &str, cost: &str| {
         format!(
             "{{\"type\":\"step_start\"}}\n{{\"type\":\"text\",\"part\":{{\"text\":\"A\"}}}}\n\
@@ -141,7 +169,7 @@ fn a_program_is_paid_by_its_last_figures_and_only_where_all_make_sense() {
     };
     let printed = |cost: &str| format!("Aider v1\n\nA\n\nTokens: 2 sent, 3 received.{cost}\n");
     let partial = "{\"type\":\"stream_event\",\"event\":{\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":2,\"output_tokens\":3}}}}\n";
-    let told: [(NewWire, String, Option<u64>); 18] = [
+    let told: [(NewWire, String, Option<u64>); 23] = [
         (acp, acp_ended("0.5", "3"), Some(500_000)),
         (acp, acp_ended("0", "3"), Some(5)),
         (acp, acp_ended("-5", "3"), None),
@@ -150,6 +178,12 @@ fn a_program_is_paid_by_its_last_figures_and_only_where_all_make_sense() {
         (codex, turn_completed("3"), Some(5)),
         (codex, turn_completed("-3"), None),
         (codex, turn_completed("0"), None),
+        (app_server, served_whole("", "3"), Some(5)),
+        (app_server, served_whole(refused, "3"), Some(5)),
+        // What broke off is paid for, and nobody counts it.
+        (app_server, served_whole(lost, "3"), None),
+        (app_server, served_whole("", "-3"), None),
+        (app_server, served("", "3"), None),
         (opencode, step("stop", "0.5"), Some(500_000)),
         (opencode, step("tool-calls", "0.5"), None),
         (opencode, step("unknown", "0.5") + &step("stop", "0.5"), None),

@@ -1,11 +1,13 @@
-//! A program that behaves like `codex exec`, as the recordings have it.
+//! Programs that behave like `codex exec` and like `codex app-server`, as the recordings have it.
 
 use std::path::Path;
 
+use cyberine_provider::{TurnError, TurnEvent};
 use cyberine_types::{Billing, CostBasis};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
-use crate::support::{KEY, block_on, provider, script, take, turn};
+use crate::support::{KEY, block_on, provider, script, take, take_with, turn};
 
 const LINES: &str = concat!(
     r#"{"type":"item.completed","item":{"id":"item_1","type":"agent_message","text":"Hello"}}"#,
@@ -75,4 +77,109 @@ fn a_key_reaches_the_program_only_where_it_is_configured_and_a_loose_schema_not_
     assert_eq!((usage.usd, usage.basis), (None, CostBasis::Unknown));
     assert!(read(scratch.path(), "env").contains(&format!("CODEX_API_KEY={KEY}\n")));
     assert!(!read(scratch.path(), "args").contains("--output-schema"));
+}
+
+const DELTA: &str = r#"{"method":"item/agentMessage/delta","params":{"threadId":"t","turnId":"u","itemId":"m","delta":"Hello"}}"#;
+const USED: &str = r#"{"method":"thread/tokenUsage/updated","params":{"threadId":"t","turnId":"u","tokenUsage":{"total":{"inputTokens":3,"outputTokens":2}}}}"#;
+
+fn completed(status: &str) -> String {
+    format!(
+        r#"{{"method":"turn/completed","params":{{"threadId":"t","turn":{{"id":"u","status":"{status}"}}}}}}"#
+    )
+}
+
+/// A stand-in for `codex app-server` that writes down what it was given and hears, says `lines` of its
+/// turn, and does `end`.
+fn server(directory: &Path, lines: &[&str], end: &str) -> Value {
+    let here = directory.to_str().unwrap();
+    let lines: String = lines.iter().map(|line| format!("echo '{line}'\n")).collect();
+    let text = format!(
+        "#!/bin/sh\nenv > {here}/env\nfor arg; do echo \"$arg\"; done > {here}/args\n\
+         echo x > \"$CODEX_HOME/session\"\nstat -c %a \"$CODEX_HOME\" > {here}/mode\n\
+         hear() {{ read -r line; printf '%s\\n' \"$line\" >> {here}/heard; }}\n\
+         hear; echo '{{\"id\":0,\"result\":{{}}}}'\nhear; hear; echo '{{\"id\":1,\"result\":{{\"thread\":{{\"id\":\"t\"}}}}}}'\n\
+         hear; echo '{{\"id\":2,\"result\":{{\"turn\":{{\"id\":\"u\"}}}}}}'\n{lines}{end}\n"
+    );
+    json!({ "kind": "codex-cli", "form": "app-server", "program": script(directory, "codex", &text) })
+}
+
+fn heard(directory: &Path) -> Vec<Value> {
+    read(directory, "heard").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The home that the program was given.
+fn home(directory: &Path) -> String {
+    let environment = read(directory, "env");
+    environment.lines().find_map(|line| line.strip_prefix("CODEX_HOME=")).unwrap().to_owned()
+}
+
+#[test]
+fn a_dialogue_has_a_home_of_its_own_and_asks_for_nothing_to_be_kept_or_changed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut config = server(scratch.path(), &[DELTA, USED, &completed("completed")], "cat > /dev/null");
+    config["model"] = json!("-gpt");
+    config["args"] = json!(["--config=a=1"]);
+    let mut asked = turn("-x is a prompt");
+    asked.output_schema = Some(json!({
+        "type": "object", "properties": { "winner": { "type": "string", "minLength": 1 } }, "required": ["winner"],
+    }));
+    let taken = block_on(async { take(&provider(config), asked).await });
+    assert_eq!((taken.code(), taken.text.as_str()), ("ok", "Hello"));
+    let usage = taken.usage.unwrap();
+    assert_eq!((usage.input, usage.output, usage.basis), (3, 2, CostBasis::Included));
+    let heard = heard(scratch.path());
+    let methods: Vec<&str> = heard.iter().map(|line| line["method"].as_str().unwrap()).collect();
+    assert_eq!(methods, ["initialize", "initialized", "thread/start", "turn/start"]);
+    assert_eq!(
+        heard[2]["params"],
+        json!({ "cwd": std::env::temp_dir(), "approvalPolicy": "never", "sandbox": "read-only", "ephemeral": true, "model": "-gpt" })
+    );
+    assert_eq!(heard[3]["params"]["input"], json!([{ "type": "text", "text": "-x is a prompt" }]));
+    // In the form that the service enforces.
+    assert_eq!(heard[3]["params"]["outputSchema"]["additionalProperties"], false);
+    let args = read(scratch.path(), "args");
+    assert!(args.starts_with("app-server\n--config=shell_environment_policy.exclude=["), "{args}");
+    assert!(args.ends_with("\n--config=a=1\n") && !args.contains("is a prompt"), "{args}");
+    assert!(!args.contains("model_provider") && !read(scratch.path(), "env").contains("CODEX_API_KEY"));
+    let home = home(scratch.path());
+    assert!(home.contains("cyberine-turn-") && !Path::new(&home).exists(), "{home}");
+    assert_eq!(read(scratch.path(), "mode"), "700\n");
+}
+
+#[test]
+fn a_dialogue_takes_its_key_by_the_environment_and_says_it_nowhere() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut config = server(scratch.path(), &[DELTA, &completed("completed")], "cat > /dev/null");
+    config["api_key_env"] = json!("TEST_KEY");
+    let provider = provider(config);
+    assert_eq!(provider.info().billing, Billing::Metered);
+    assert!(provider.capabilities().read_only);
+    assert_eq!(block_on(async { take(&provider, turn("x")).await }).code(), "ok");
+    assert!(read(scratch.path(), "env").contains(&format!("CODEX_API_KEY={KEY}\n")));
+    let args = read(scratch.path(), "args");
+    assert!(args.contains("env_key=\"CODEX_API_KEY\"") && !args.contains(KEY), "{args}");
+    assert!(!read(scratch.path(), "heard").contains(KEY));
+}
+
+#[test]
+fn a_dialogue_that_is_cancelled_is_told_so_and_says_what_it_used() {
+    let scratch = tempfile::tempdir().unwrap();
+    let end = format!("hear\necho '{USED}'\necho '{}'\nexec sleep 600", completed("interrupted"));
+    let config = server(scratch.path(), &[DELTA], &end);
+    let cancel = CancellationToken::new();
+    let taken = block_on(async {
+        take_with(&provider(config), turn("x"), cancel.clone(), |event| {
+            if matches!(event, TurnEvent::Text(_)) {
+                cancel.cancel();
+            }
+        })
+        .await
+    });
+    assert_eq!(taken.outcome, Err(TurnError::Cancelled));
+    assert_eq!(taken.usage.map(|usage| (usage.input, usage.output)), Some((3, 2)));
+    let last = &heard(scratch.path())[4];
+    assert_eq!(
+        (&last["method"], &last["params"]),
+        (&json!("turn/interrupt"), &json!({ "threadId": "t", "turnId": "u" }))
+    );
 }

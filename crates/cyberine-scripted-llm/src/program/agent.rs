@@ -1,6 +1,7 @@
-//! Programs of agents: one that speaks the Agent Client Protocol, and what Gemini CLI, opencode and
-//! aider print for one prompt.
+//! Programs of agents: one that speaks the Agent Client Protocol, `codex app-server`, and what Gemini
+//! CLI, opencode and aider print for one prompt.
 
+mod app_server;
 mod dialogue;
 mod print;
 
@@ -55,6 +56,12 @@ pub(crate) fn run(request: &Request, agent: &Agent) -> Result<ExitCode, ProgramE
     go_on(&reply, &mut stdout, &|text| print::piece(agent, text))?;
     misbehave(&reply.program, &mut stdout)?;
     Ok(ExitCode::from(if reply.program.exit == 0 { printed.exit } else { reply.program.exit }))
+}
+
+/// Passes for `codex app-server` on the standard streams of this process.
+pub(crate) fn serve(request: &Request) -> Result<ExitCode, ProgramError> {
+    let script = request.script.as_deref().map_or_else(|| Ok(Script::demo()), Script::load)?;
+    app_server::hold_one(request, &script)
 }
 
 /// What the script wants done before the first word.

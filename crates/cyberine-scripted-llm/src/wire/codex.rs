@@ -56,7 +56,7 @@ fn printed(lines: Vec<Value>, failed: bool) -> Session {
 
 /// What the real program says of an answer that stopped for this; a refusal is dropped, so that the
 /// turn is an empty one.
-fn broken(stop: Stop) -> Option<&'static str> {
+pub(crate) fn broken(stop: Stop) -> Option<&'static str> {
     match stop {
         Stop::End | Stop::Tool | Stop::Refusal => None,
         Stop::Length => Some("Incomplete response returned, reason: max_output_tokens"),
@@ -73,16 +73,21 @@ fn end(why: &str) -> [Value; 2] {
 
 /// The real program tries five times more whatever the status, and says so each time.
 fn failed(status: u16, message: Option<&str>) -> Vec<Value> {
+    let why = why(status, message);
+    let again =
+        (1..=5).map(|n| json!({"type": "error", "message": format!("Reconnecting... {n}/5 ({why})")}));
+    again.chain(end(&why)).collect()
+}
+
+/// What the real program says of an answer with this status.
+pub(crate) fn why(status: u16, message: Option<&str>) -> String {
     let said = message.unwrap_or("scripted failure");
-    let why = match status {
+    match status {
         401 => format!("unexpected status 401 Unauthorized: {said}, url: http://127.0.0.1/v1/responses"),
         402 => format!("unexpected status 402 Payment Required: {said}, url: http://127.0.0.1/v1/responses"),
         429 => "exceeded retry limit, last status: 429 Too Many Requests".to_owned(),
         status => format!("unexpected status {status}: {said}, url: http://127.0.0.1/v1/responses"),
-    };
-    let again =
-        (1..=5).map(|n| json!({"type": "error", "message": format!("Reconnecting... {n}/5 ({why})")}));
-    again.chain(end(&why)).collect()
+    }
 }
 
 fn usage(reply: &Reply) -> Value {

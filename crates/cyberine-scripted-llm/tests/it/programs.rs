@@ -341,3 +341,32 @@ fn it_holds_a_dialogue_of_the_agent_client_protocol() {
     assert_eq!(lines[5]["error"]["code"], -32601);
     assert_eq!((lines.len(), output.status.code()), (6, Some(0)));
 }
+
+#[test]
+fn it_holds_a_dialogue_of_codex_and_takes_the_model_for_its_role() {
+    let program =
+        Program::rule("when={model='m'}\ntext='Done'\ntools=[{name='exec_command', input={cmd='rm x'}}]");
+    let requests = concat!(
+        r#"{"id":0,"method":"initialize","params":{"clientInfo":{"name":"x","version":"0"}}}"#,
+        "\n",
+        r#"{"method":"initialized"}"#,
+        "\n",
+        r#"{"id":1,"method":"thread/start","params":{"model":"m"}}"#,
+        "\n",
+        r#"{"id":2,"method":"turn/start","params":{"threadId":"t","input":[{"type":"text","text":"hi"}]}}"#,
+        "\n",
+        r#"{"id":0,"result":{"decision":"decline"}}"#,
+        "\n",
+        r#"{"id":3,"method":"nonsense"}"#,
+        "\n",
+    );
+    // A piece is waited after, so that the end of the input would end the turn.
+    let mut child = program.start(&["app-server", "--config=a=1"]);
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(requests.as_bytes()).unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let last = line_with(&mut output, "unknown method");
+    drop(input);
+    assert!(child.wait().unwrap().success());
+    assert_eq!(serde_json::from_str::<Value>(&last).unwrap()["id"], 3);
+}

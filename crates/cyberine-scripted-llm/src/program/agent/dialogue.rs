@@ -17,15 +17,15 @@ use crate::wire::pieces;
 const AHEAD: usize = 16;
 
 /// How the answer to a prompt went.
-enum Told {
+pub(super) enum Told {
     /// It was answered, or refused.
     Answered,
     /// The script wants it to break off.
     BrokenOff,
 }
 
-/// Holds one dialogue on the standard streams.
-pub(super) fn hold_one(request: &Request, script: &Script) -> Result<ExitCode, ProgramError> {
+/// The messages that come on standard input.
+pub(super) fn listen() -> Receiver<Value> {
     let (sender, heard) = sync_channel(AHEAD);
     // Ends with the process.
     std::thread::spawn(move || {
@@ -36,6 +36,12 @@ pub(super) fn hold_one(request: &Request, script: &Script) -> Result<ExitCode, P
             }
         }
     });
+    heard
+}
+
+/// Holds one dialogue on the standard streams.
+pub(super) fn hold_one(request: &Request, script: &Script) -> Result<ExitCode, ProgramError> {
+    let heard = listen();
     while let Ok(message) = heard.recv() {
         let id = &message["id"];
         match message["method"].as_str() {
@@ -140,6 +146,10 @@ fn chunk(text: &str) -> std::io::Result<()> {
 fn say(message: &Value) -> std::io::Result<()> {
     let mut message = message.clone();
     message["jsonrpc"] = json!("2.0");
+    write(&message)
+}
+
+pub(super) fn write(message: &Value) -> std::io::Result<()> {
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{message}")?;
     stdout.flush()

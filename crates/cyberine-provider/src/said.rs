@@ -12,10 +12,10 @@ const FRUITLESS: usize = 3;
 
 /// Counts steps in a row that came to nothing.
 #[derive(Debug, Default)]
-pub(super) struct Fruitless(usize);
+pub(crate) struct Fruitless(usize);
 
 impl Fruitless {
-    pub(super) fn count(&mut self) -> Result<(), TurnError> {
+    pub(crate) fn count(&mut self) -> Result<(), TurnError> {
         self.0 += 1;
         if self.0 < FRUITLESS {
             return Ok(());
@@ -25,11 +25,11 @@ impl Fruitless {
     }
 
     /// Whether the next is one too many.
-    pub(super) fn is_last(&self) -> bool {
+    pub(crate) fn is_last(&self) -> bool {
         self.0 + 1 >= FRUITLESS
     }
 
-    pub(super) fn got_on(&mut self) {
+    pub(crate) fn got_on(&mut self) {
         self.0 = 0;
     }
 }
@@ -37,7 +37,7 @@ impl Fruitless {
 /// The answer of an agent that works in steps: what it says after a tool call takes the place of
 /// what it said before, as the agents' own printing forms have it.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     text: String,
     limit: usize,
     /// What comes next is a new beginning.
@@ -45,25 +45,25 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub(super) fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self { text: String::new(), limit, anew: false }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
     /// The agent has turned to something else since it last spoke.
-    pub(super) fn has_turned_away(&self) -> bool {
+    pub(crate) fn has_turned_away(&self) -> bool {
         self.anew
     }
 
     /// The agent turns to something else: what it says next is another answer.
-    pub(super) fn turn_away(&mut self) {
+    pub(crate) fn turn_away(&mut self) {
         self.anew = true;
     }
 
-    pub(super) fn push(&mut self, text: &str, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+    pub(crate) fn push(&mut self, text: &str, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
         if text.is_empty() {
             return Ok(());
         }
@@ -79,8 +79,20 @@ impl Answer {
         Ok(())
     }
 
+    /// What is said now is `whole`, and whatever was heard of it was a part of it or is not it.
+    pub(crate) fn settle(&mut self, whole: &str, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        if self.anew {
+            return self.push(whole, out);
+        }
+        if let Some(rest) = whole.strip_prefix(&*self.text) {
+            return self.push(rest, out);
+        }
+        self.retract(out);
+        self.push(whole, out)
+    }
+
     /// Takes back everything.
-    pub(super) fn retract(&mut self, out: &mut Vec<WireEvent>) {
+    pub(crate) fn retract(&mut self, out: &mut Vec<WireEvent>) {
         if !self.text.is_empty() {
             self.text.clear();
             out.push(WireEvent::Retract);
@@ -88,7 +100,7 @@ impl Answer {
     }
 
     /// A stream that was cut and begun anew says the same again and again: keeps one copy.
-    pub(super) fn fold_copies(&mut self, out: &mut Vec<WireEvent>) {
+    pub(crate) fn fold_copies(&mut self, out: &mut Vec<WireEvent>) {
         let length = self.text.len();
         let folded = (2..=COPIES).rev().find_map(|copies| {
             let once = self.text.get(..length / copies).filter(|_| length.is_multiple_of(copies))?;
@@ -138,6 +150,25 @@ mod tests {
         for pieces in [&["half", "hal"][..], &["a"], &[]] {
             assert_eq!(folded(pieces), []);
         }
+    }
+
+    #[test]
+    fn a_whole_text_is_held_against_what_was_heard_of_it() {
+        let settled = |pieces: &[&str], turned: bool, whole: &str| {
+            let (mut answer, mut out) = (Answer::new(99), Vec::new());
+            said(&mut answer, pieces);
+            if turned {
+                answer.turn_away();
+            }
+            answer.settle(whole, &mut out).unwrap();
+            out
+        };
+        assert_eq!(settled(&["a", "b"], false, "ab"), []);
+        assert_eq!(settled(&["a"], false, "ab"), [text("b")]);
+        assert_eq!(settled(&[], false, "ab"), [text("ab")]);
+        assert_eq!(settled(&["x"], false, "ab"), [WireEvent::Retract, text("ab")]);
+        assert_eq!(settled(&["a"], true, "ab"), [WireEvent::Remarked, text("ab")]);
+        assert_eq!(settled(&["a"], false, ""), [WireEvent::Retract]);
     }
 
     #[test]
