@@ -2,7 +2,9 @@ use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 use cyberine_process::{OutputError, SpawnError};
-use cyberine_protocol::{ClientFault, RequestError};
+use cyberine_protocol::{ClientFault, RequestError, Revision};
+
+use crate::http::{WebError, of_answer};
 
 /// Why a server could not be asked, or gave no answer. What a server wrote is quoted with its
 /// controls escaped; it may hold a secret that the server was given.
@@ -62,9 +64,98 @@ pub enum ClientError {
         /// What was seen of it.
         what: String,
     },
+    /// The address is not one of a server.
+    #[error("`{url}` is no address of an MCP server: give an `http:` or `https:` URL without a user")]
+    Address {
+        /// The address, without what may be secret.
+        url: String,
+    },
+    /// The token cannot be sent.
+    #[error("the bearer token has characters that no header takes")]
+    Token,
+    /// There is no HTTP client.
+    #[error("the server cannot be asked")]
+    Web {
+        /// Why not.
+        source: WebError,
+    },
+    /// Nobody answers there.
+    #[error("the server cannot be reached: {detail}")]
+    Unreachable {
+        /// What the system said.
+        detail: String,
+    },
+    /// The connection broke before the answer.
+    #[error("the connection ended before the answer")]
+    Cut,
+    /// The server refused the request with a status.
+    #[error("the server answered with the HTTP status {status}{}", hint(*.status))]
+    Status {
+        /// The status.
+        status: u16,
+        /// Its `WWW-Authenticate`.
+        challenge: Option<String>,
+    },
+    /// The server answered with something else than a message.
+    #[error("the server answered with `{kind}`; an MCP server answers with JSON or an event stream")]
+    Foreign {
+        /// The media type.
+        kind: String,
+    },
+    /// An answer over HTTP cannot be read.
+    #[error("{}", of_answer(.fault))]
+    Answer {
+        /// What is wrong with it.
+        fault: ClientFault,
+    },
+    /// The agreed revision has no such method.
+    #[error("`{method}` does not exist in {}", .revision.as_str())]
+    NoSuchMethod {
+        /// The method.
+        method: &'static str,
+        /// The revision.
+        revision: Revision,
+    },
+    /// The server asks again and again.
+    #[error("the server wanted to know something more than {limit} times")]
+    Rounds {
+        /// How often it may.
+        limit: u32,
+    },
     /// Nothing can be asked: the session is not open, or is over.
     #[error("the session with the server is not open")]
     NotOpen,
+}
+
+const fn hint(status: u16) -> &'static str {
+    match status {
+        401 => ": it wants a bearer token, or another one",
+        403 => ": the token does not allow this, or the address is not one the server answers to",
+        404 => ": nothing is there, or the session is over",
+        _ => "",
+    }
+}
+
+impl ClientError {
+    pub(crate) fn unreachable(error: &reqwest::Error) -> Self {
+        let mut detail = String::new();
+        let mut source: Option<&dyn std::error::Error> = std::error::Error::source(error);
+        while let Some(inner) = source {
+            let _ = write!(detail, "{}{inner}", if detail.is_empty() { "" } else { ": " });
+            source = inner.source();
+        }
+        Self::Unreachable { detail: if detail.is_empty() { "no answer".to_owned() } else { detail } }
+    }
+
+    /// Whether a server of the `initialize` era may answer the first question so: a refusal that is no
+    /// outage and no closed door (2026-07-28, `basic/versioning`).
+    pub(crate) const fn may_be_of_another_era(&self) -> bool {
+        match self {
+            Self::Status { status, .. } => matches!(status, 400..=499) && !matches!(status, 401 | 403 | 429),
+            Self::Foreign { .. } | Self::Answer { .. } => true,
+            _ => false,
+        }
+    }
 }
 
 /// The last that a server said on its standard error.

@@ -1,8 +1,9 @@
-//! Sessions with other MCP servers, each a child of ours that speaks on its standard streams.
+//! Sessions with other MCP servers: children of ours that speak on their standard streams, and
+//! servers elsewhere that speak Streamable HTTP.
 //!
-//! This crate owns how another server is started, found out, asked and ended: `server/discover`
-//! first and `initialize` where that is not known, its tools, one call at a time with news of its
-//! progress, and the death of its whole tree. What goes over the wire is `cyberine-protocol`'s, what
+//! This crate owns how another server is started or reached, found out, asked and ended:
+//! `server/discover` first and `initialize` where that is not known, one request at a time with its
+//! questions and the news of its progress, and the death of a child's whole tree. What goes over the wire is `cyberine-protocol`'s, what
 //! a tool means is the caller's, and nothing a server names is ever fetched.
 //!
 //! A [`Client`] has no task of its own: it reads only while it is asked to, and whatever becomes of
@@ -36,15 +37,24 @@
 #![warn(missing_docs)]
 
 mod call;
+mod child;
 mod client;
 mod error;
-mod pipe;
+mod form;
+mod http;
+mod link;
 mod tools;
 
 pub use call::{Call, CallEvent};
 pub use client::{Client, ClientOptions};
-pub use cyberine_protocol::model::{ResourceBody, ResourceContents};
+pub use cyberine_protocol::model::{
+    ClientCapabilities, CompletionRef, ElicitForm, ElicitUrl, InputRequest, ListKind, LogLevel, ResourceBody,
+    ResourceContents, SubscriptionFilter,
+};
 pub use cyberine_protocol::{
-    ClientFault, LogLine, OfferedTool, RemoteError, ReplyPart, RequestError, ServerFacts, ToolReply,
+    Ask, ClientFault, LogLine, OfferedTool, QuestionKey, RemoteError, ReplyPart, RequestError, ServerFacts,
+    ToolReply, ToolsPage,
 };
 pub use error::{ClientError, StderrTail};
+pub use form::accepted;
+pub use http::{HttpServer, WebError, web_client};

@@ -1,9 +1,14 @@
 //! A whole list of tools, page by page, within bounds.
 
-use cyberine_protocol::{ClientEffect, OfferedTool, ToolsPage};
+use std::collections::BTreeMap;
+
+use cyberine_protocol::http::HeaderParams;
+use cyberine_protocol::{Ask, ClientEffect, OfferedTool, ToolsPage};
+
+use serde_json::Value;
 
 use crate::error::ClientError;
-use crate::pipe::Pipe;
+use crate::link::{Link, Next};
 
 /// The most pages that are asked for.
 const PAGES: usize = 1_000;
@@ -44,10 +49,10 @@ fn size(tool: &OfferedTool) -> usize {
     tool.name.len() + tool.description.as_ref().map_or(0, String::len) + schema
 }
 
-pub(crate) async fn all(pipe: &mut Pipe) -> Result<Vec<OfferedTool>, ClientError> {
+pub(crate) async fn all(link: &mut Link) -> Result<Vec<OfferedTool>, ClientError> {
     let (mut list, mut cursor) = (List::default(), None);
     loop {
-        let next = page(pipe, cursor.as_deref()).await?;
+        let next = page(link, cursor).await?;
         cursor = list.add(next).map_err(|what| ClientError::EndlessTools { what })?;
         if cursor.is_none() {
             return Ok(list.tools);
@@ -55,16 +60,38 @@ pub(crate) async fn all(pipe: &mut Pipe) -> Result<Vec<OfferedTool>, ClientError
     }
 }
 
-async fn page(pipe: &mut Pipe, cursor: Option<&str>) -> Result<ToolsPage, ClientError> {
-    let (mine, line) = pipe.session.list_tools(cursor).ok_or(ClientError::NotOpen)?;
-    pipe.say(line);
+async fn page(link: &mut Link, cursor: Option<String>) -> Result<ToolsPage, ClientError> {
+    let mine = link.ask(&Ask::ListTools { cursor }, None, Vec::new())?;
     loop {
-        match pipe.next().await? {
-            ClientEffect::Tools { key, page } if key == mine => return Ok(page),
-            ClientEffect::Failed { key, error } if key == mine => return Err(error.into()),
+        match link.next().await? {
+            Next::Effect(ClientEffect::Tools { key, page }) if key == mine => return Ok(page),
+            Next::Effect(ClientEffect::Failed { key, error }) if key == mine => return Err(error.into()),
+            Next::Lost(key, why) if key == mine => return Err(why),
             _ => {}
         }
     }
+}
+
+/// Which arguments of each tool are told in headers. A tool whose marks break the rules is taken out
+/// of the list (2026-07-28, `server/tools`, `x-mcp-header`).
+pub(crate) fn marked(tools: &mut Vec<OfferedTool>) -> BTreeMap<String, HeaderParams> {
+    let mut marks = BTreeMap::new();
+    tools.retain(|tool| {
+        let schema = tool.input_schema.as_ref().and_then(|raw| serde_json::from_str(raw.get()).ok());
+        match HeaderParams::of_schema(&schema.unwrap_or(Value::Null)) {
+            Ok(params) => {
+                if !params.is_empty() {
+                    marks.insert(tool.name.clone(), params);
+                }
+                true
+            }
+            Err(error) => {
+                tracing::warn!(tool = tool.name, "an MCP server's tool is left out: {error}");
+                false
+            }
+        }
+    });
+    marks
 }
 
 #[cfg(test)]

@@ -23,6 +23,6 @@ pub(crate) use ask::ask_line;
 pub(crate) use greeting::{discover_line, implementation, initialize_line};
 pub(crate) use line::{cancelled_line, empty_line, error_line, progress_line};
 pub(crate) use notice::{acknowledged_line, list_changed_line, log_line, task_changed_line, updated_line};
-pub(crate) use request::{Sender, cancel_line, initialize_request, initialized_line};
+pub(crate) use request::{Sender, answer_line, cancel_line, initialize_request, initialized_line};
 pub(crate) use result::result_line;
 pub use tools::{ToolListing, ToolSource};

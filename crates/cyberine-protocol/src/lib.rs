@@ -24,8 +24,9 @@ pub mod sse;
 pub mod strict;
 
 pub use client::{
-    CallKey, ClientEffect, ClientFault, ClientIgnored, ClientProfile, ClientSession, LogLine, OfferedTool,
-    Opening, RemoteError, ReplyPart, RequestError, ServerFacts, ToolReply, ToolsPage,
+    Answers, Ask, CallKey, ClientEffect, ClientFault, ClientIgnored, ClientProfile, ClientSession, LogLine,
+    OfferedTool, Opening, QuestionKey, RemoteError, ReplyPart, RequestError, ServerFacts, ToolReply,
+    ToolsPage,
 };
 pub use encode::{ToolListing, ToolSource};
 pub use jsonrpc::{ErrorKind, RpcError};

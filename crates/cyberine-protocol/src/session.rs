@@ -23,7 +23,7 @@ use crate::revision::Revision;
 use crate::strict::{Limits, StrictError};
 use table::{Method, News, Table};
 
-pub(crate) use params::{CLIENT_CAPABILITIES, CLIENT_INFO, Meta, PROTOCOL_VERSION, Params};
+pub(crate) use params::{CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, Meta, PROTOCOL_VERSION, Params};
 
 pub use ask::{AskError, ask_scope_of};
 pub use profile::{LegacyClient, ServerProfile, SharedProfile};

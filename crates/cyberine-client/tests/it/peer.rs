@@ -83,7 +83,7 @@ pub(crate) async fn call(client: &mut Client) -> (usize, Result<ToolReply, Clien
     loop {
         match call.next().await {
             Ok(CallEvent::Done(reply)) => return (before, Ok(reply)),
-            Ok(CallEvent::Progress { .. } | CallEvent::Log(_)) => before += 1,
+            Ok(_) => before += 1,
             Err(error) => return (before, Err(error)),
         }
     }

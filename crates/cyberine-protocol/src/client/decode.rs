@@ -1,13 +1,19 @@
 //! What a server's answers say. The text has passed the strict layer.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::effect::{LogLine, OfferedTool, RemoteError, ReplyPart, RequestError, ToolReply, ToolsPage};
+use super::question::{self, Asking};
 use super::quote::quote;
+use super::{ReplyKind, Thing};
 use crate::jsonrpc::{RequestId, excerpt};
-use crate::model::{LogLevel, ResourceBody, ResourceContents};
+use crate::model::{
+    ClientCapabilities, InputRequired, LogLevel, ResourceBody, ResourceContents, SubscriptionFilter,
+};
 use crate::revision::Revision;
 
 /// The most revisions of a server that are told.
@@ -115,41 +121,111 @@ fn label(info: Option<&Value>) -> Option<String> {
     Some(quote(whole.as_bytes()))
 }
 
-/// A result that is the end of its request. Before the stateless era there are no others.
-pub(super) fn complete<'a>(
-    raw: &'a str,
-    method: &'static str,
+/// What kind of a result it is.
+pub(super) enum Kind {
+    /// It is the end of its request. Before the stateless era there are no others.
+    Complete,
+    /// It is a question.
+    NeedsInput(InputRequired),
+    /// It says that the call goes on as a task.
+    Task,
+}
+
+/// What a result comes to, for a client that declared `declared`.
+pub(super) fn kind(
+    raw: &str,
+    thing: &Thing,
     revision: Option<Revision>,
-) -> Result<&'a str, RequestError> {
+    declared: ClientCapabilities,
+) -> Result<Kind, RequestError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Result {
         result_type: Option<String>,
         #[serde(default)]
-        input_requests: Map<String, Value>,
+        input_requests: BTreeMap<String, Asking>,
+        request_state: Option<String>,
     }
     if !revision.is_some_and(Revision::is_stateless) {
-        return Ok(raw);
+        return Ok(Kind::Complete);
     }
-    let result: Result = object(raw).map_err(|reason| RequestError::Unreadable { method, reason })?;
+    let method = thing.method;
+    let unreadable = |reason| RequestError::Unreadable { method, reason };
+    let result: Result = object(raw).map_err(unreadable)?;
     match result.result_type.as_deref() {
-        None | Some("complete") => Ok(raw),
-        Some("input_required") => {
-            let mut methods: Vec<String> = result
-                .input_requests
-                .values()
-                .filter_map(|request| request["method"].as_str())
-                .map(|asked| quote(asked.as_bytes()))
-                .collect();
-            methods.sort_unstable();
-            methods.dedup();
-            Err(RequestError::NeedsInput { methods })
+        None | Some("complete") => Ok(Kind::Complete),
+        Some("input_required") if thing.may_need_input => {
+            let needs = question::needs(result.input_requests, result.request_state, declared);
+            let needs = needs.map_err(unreadable)?;
+            needs.map(Kind::NeedsInput).map_err(|methods| RequestError::NeedsInput { methods })
         }
+        Some("task") if thing.reply == ReplyKind::Call && declared.tasks => Ok(Kind::Task),
         Some(other) => {
             let reason = format!("its type `{}` is not known", quote(other.as_bytes()));
-            Err(RequestError::Unreadable { method, reason })
+            Err(unreadable(reason))
         }
     }
+}
+
+/// The text of a result that the driver reads.
+pub(super) fn whole(raw: &str) -> Result<Box<RawValue>, String> {
+    if !raw.starts_with('{') {
+        return Err("it is no object".to_owned());
+    }
+    RawValue::from_string(raw.to_owned()).map_err(|error| quote(error.to_string().as_bytes()))
+}
+
+/// The listen a notification belongs to, as its `_meta` names it.
+fn listen(meta: &Map<String, Value>) -> Option<RequestId> {
+    RequestId::from_token(&meta.get("io.modelcontextprotocol/subscriptionId")?.to_string())
+}
+
+/// A notification that belongs to a listen, or comes unasked.
+pub(super) struct Heard {
+    pub(super) listen: Option<RequestId>,
+    pub(super) uri: Option<String>,
+    pub(super) served: SubscriptionFilter,
+}
+
+pub(super) fn heard(params: Option<&str>) -> Option<Heard> {
+    #[derive(Deserialize, Default)]
+    #[serde(rename_all = "camelCase", default)]
+    struct Served {
+        tools_list_changed: bool,
+        prompts_list_changed: bool,
+        resources_list_changed: bool,
+        resource_subscriptions: Vec<String>,
+        task_ids: Vec<String>,
+    }
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Params {
+        #[serde(rename = "_meta")]
+        meta: Map<String, Value>,
+        uri: Option<String>,
+        notifications: Served,
+    }
+    let read: Params = params.map_or_else(|| Ok(Params::default()), object).ok()?;
+    let served = SubscriptionFilter {
+        tools_list_changed: read.notifications.tools_list_changed,
+        prompts_list_changed: read.notifications.prompts_list_changed,
+        resources_list_changed: read.notifications.resources_list_changed,
+        resource_subscriptions: read.notifications.resource_subscriptions,
+        task_ids: read.notifications.task_ids,
+    };
+    Some(Heard { listen: listen(&read.meta), uri: read.uri, served })
+}
+
+/// The request a cancellation names.
+pub(super) fn cancelled(params: Option<&str>) -> Option<RequestId> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Params<'a> {
+        #[serde(borrow)]
+        request_id: &'a RawValue,
+    }
+    let read: Params<'_> = object(params?).ok()?;
+    RequestId::from_token(read.request_id.get())
 }
 
 pub(super) fn tools(raw: &str) -> Result<ToolsPage, String> {

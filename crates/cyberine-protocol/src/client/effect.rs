@@ -1,12 +1,16 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::model::{LogLevel, ResourceContents};
+use crate::model::{InputRequest, InputRequired, ListKind, LogLevel, ResourceContents, SubscriptionFilter};
 use crate::revision::Revision;
 
 /// Names one request of one session, once and for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallKey(pub(super) u64);
+
+/// Names one question of the server, once and for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct QuestionKey(pub(super) u64);
 
 /// What the driver of a client session has to do.
 #[derive(Debug)]
@@ -28,6 +32,61 @@ pub enum ClientEffect {
         key: CallKey,
         /// What came of it.
         reply: ToolReply,
+    },
+    /// Any other request is over, or a call goes on as a task: `resultType` says so.
+    Result {
+        /// The request.
+        key: CallKey,
+        /// The result: an object, byte for byte.
+        result: Box<RawValue>,
+    },
+    /// A request is over for now: the server wants to know something first. Ask again with
+    /// [`ClientSession::ask_again`](super::ClientSession::ask_again). Stateless era only, and only for
+    /// what the profile declares.
+    NeedsInput {
+        /// The request.
+        key: CallKey,
+        /// What it wants to know, and the state it wants back.
+        needs: InputRequired,
+    },
+    /// The server asks something while a request waits. Answer it with
+    /// [`ClientSession::answer`](super::ClientSession::answer). The `initialize` era only, and only for
+    /// what the profile declares.
+    Question {
+        /// The question.
+        question: QuestionKey,
+        /// What it wants to know.
+        request: InputRequest,
+    },
+    /// The server does not want to know any more.
+    Withdrawn(QuestionKey),
+    /// A listen has begun: of these news will come.
+    Acknowledged {
+        /// The listen.
+        key: CallKey,
+        /// What of the wishes is served.
+        served: SubscriptionFilter,
+    },
+    /// A list has changed. Unasked in the `initialize` era.
+    Changed {
+        /// The listen that wanted to know.
+        key: Option<CallKey>,
+        /// Which.
+        list: ListKind,
+    },
+    /// A resource has changed.
+    Updated {
+        /// The listen that wanted to know.
+        key: Option<CallKey>,
+        /// The resource, or a part of it.
+        uri: String,
+    },
+    /// A task has changed.
+    TaskChanged {
+        /// The listen that wanted to know.
+        key: CallKey,
+        /// How it stands: an object, as the result of `tasks/get` has it.
+        task: Box<RawValue>,
     },
     /// A request has no result.
     Failed {
@@ -178,6 +237,12 @@ pub enum RequestError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The server has ended it.
+    #[error("the server has ended `{method}`")]
+    Ended {
+        /// What was asked.
+        method: &'static str,
+    },
 }
 
 fn asks(methods: &[String]) -> String {
@@ -258,6 +323,9 @@ pub enum ClientIgnored {
     /// News of the progress of nothing that is open, or no more than before.
     #[error("news of progress belong to no open call, or go backwards")]
     StrayProgress,
+    /// News of what nobody listens to, or that cannot be read.
+    #[error("news belong to no listen that is open, or cannot be read")]
+    StrayNews,
     /// A notification nobody here listens to.
     #[error("the notification `{0}` is not known")]
     UnknownNotification(String),

@@ -1,13 +1,15 @@
 use cyberine_types::mended;
 
-use super::decode::{self, Discovered};
+use super::decode::{self, Discovered, Heard, Kind};
 use super::effect::{
-    CallKey, ClientEffect, ClientFault, ClientIgnored, RemoteError, RequestError, ServerFacts,
+    CallKey, ClientEffect, ClientFault, ClientIgnored, QuestionKey, RemoteError, RequestError, ServerFacts,
 };
+use super::question::{self, Asking, Unanswerable};
 use super::quote::quote;
-use super::{Asked, ClientSession, Flight, Stage};
+use super::{Asked, ClientSession, ReplyKind, Stage, Thing};
 use crate::encode;
 use crate::jsonrpc::{Incoming, RequestId, RpcError, classify, elements, excerpt};
+use crate::model::ListKind;
 use crate::revision::Revision;
 use crate::strict::{self, StrictError};
 
@@ -45,6 +47,19 @@ fn keep(session: &mut ClientSession, bytes: &[u8]) -> Step {
     Err(ClientFault::TooLong { limit, line: quote(&std::mem::take(&mut session.pending)) })
 }
 
+/// One message that came by itself.
+pub(super) fn message_alone(
+    session: &mut ClientSession,
+    message: &[u8],
+    out: &mut Vec<ClientEffect>,
+) -> Step {
+    let limit = session.limits.frame;
+    if message.len() > limit {
+        return Err(ClientFault::TooLong { limit, line: quote(message) });
+    }
+    take(session, message, out)
+}
+
 fn end_line(session: &mut ClientSession, out: &mut Vec<ClientEffect>) -> Step {
     let mut line = std::mem::take(&mut session.pending);
     let outcome = take(session, &line, out);
@@ -78,7 +93,7 @@ fn take(session: &mut ClientSession, line: &[u8], out: &mut Vec<ClientEffect>) -
 fn message(session: &mut ClientSession, json: &str, out: &mut Vec<ClientEffect>) -> Result<Step, String> {
     let incoming = classify(json).map_err(|malformed| malformed.reason.to_owned())?;
     Ok(match incoming {
-        Incoming::Request { id, method, .. } => asked(session, &id, &method, out),
+        Incoming::Request { id, method, params } => asked(session, id, &method, params, out),
         Incoming::Notification { method, params } => {
             out.extend(told(session, &method, params));
             Ok(())
@@ -87,48 +102,143 @@ fn message(session: &mut ClientSession, json: &str, out: &mut Vec<ClientEffect>)
     })
 }
 
-/// A request of the server: it is answered at once, or cannot be.
-fn asked(session: &ClientSession, id: &RequestId, method: &str, out: &mut Vec<ClientEffect>) -> Step {
+/// A request of the server: it is put to the driver, or answered at once, or cannot be.
+fn asked(
+    session: &mut ClientSession,
+    id: RequestId,
+    method: &str,
+    params: Option<&str>,
+    out: &mut Vec<ClientEffect>,
+) -> Step {
     let revision = session.revision().unwrap_or(Revision::NEWEST_LEGACY);
     let shown = excerpt(method);
     if revision.is_stateless() {
         return Err(ClientFault::Asked { method: quote(shown.as_bytes()) });
     }
     if method == "ping" {
-        out.push(ClientEffect::Send(encode::empty_line(id)));
+        out.push(ClientEffect::Send(encode::empty_line(&id)));
         return Ok(());
     }
-    let error = RpcError::method_not_found(method);
-    out.push(ClientEffect::Send(encode::error_line(Some(id), &error, revision)));
+    let error = match questioned(session, &id, method, params) {
+        Ok(effect) => {
+            out.push(effect);
+            return Ok(());
+        }
+        Err(error) => error,
+    };
+    out.push(ClientEffect::Send(encode::error_line(Some(&id), &error, revision)));
     out.push(ClientEffect::Ignored(ClientIgnored::Declined(shown.to_owned())));
     Ok(())
 }
 
+fn questioned(
+    session: &mut ClientSession,
+    id: &RequestId,
+    method: &str,
+    params: Option<&str>,
+) -> Result<ClientEffect, RpcError> {
+    let params = params.map_or_else(|| Ok(serde_json::Map::new()), serde_json::from_str);
+    let params = params.map_err(|error| RpcError::invalid_params(error.to_string()))?;
+    let asking = Asking { method: method.to_owned(), params };
+    let request = question::read(asking, session.capabilities).map_err(|why| match why {
+        Unanswerable::NotOffered => RpcError::method_not_found(method),
+        Unanswerable::Malformed(what) => RpcError::invalid_params(what),
+    })?;
+    if session.questions.len() >= question::LIMIT {
+        return Err(RpcError::internal("too many questions wait for their answers"));
+    }
+    session.serial += 1;
+    session.questions.insert(session.serial, id.clone());
+    Ok(ClientEffect::Question { question: QuestionKey(session.serial), request })
+}
+
 fn told(session: &mut ClientSession, method: &str, params: Option<&str>) -> Option<ClientEffect> {
+    let ignored = |what| Some(ClientEffect::Ignored(what));
     match method {
         "notifications/progress" => Some(progressed(session, params)),
         "notifications/message" => decode::log_line(params).map(ClientEffect::Log),
-        // Nothing of the kind is kept here, and no request of the server is ever open.
-        "notifications/cancelled"
-        | "notifications/tools/list_changed"
-        | "notifications/prompts/list_changed"
-        | "notifications/resources/list_changed"
-        | "notifications/resources/updated" => None,
-        unknown => {
-            Some(ClientEffect::Ignored(ClientIgnored::UnknownNotification(excerpt(unknown).to_owned())))
+        "notifications/cancelled" => cancelled(session, params),
+        "notifications/elicitation/complete" => None,
+        "notifications/tasks" => task_changed(session, params),
+        _ => {
+            let news = [
+                ("notifications/subscriptions/acknowledged", News::Acknowledged),
+                ("notifications/tools/list_changed", News::Changed(ListKind::Tools)),
+                ("notifications/prompts/list_changed", News::Changed(ListKind::Prompts)),
+                ("notifications/resources/list_changed", News::Changed(ListKind::Resources)),
+                ("notifications/resources/updated", News::Updated),
+            ];
+            match news.iter().find(|(name, _)| *name == method) {
+                Some((_, news)) => heard(session, *news, params),
+                None => ignored(ClientIgnored::UnknownNotification(excerpt(method).to_owned())),
+            }
         }
     }
+}
+
+/// A notification of what a client wanted to hear of.
+#[derive(Clone, Copy)]
+enum News {
+    Acknowledged,
+    Changed(ListKind),
+    Updated,
+}
+
+fn heard(session: &ClientSession, news: News, params: Option<&str>) -> Option<ClientEffect> {
+    let stray = Some(ClientEffect::Ignored(ClientIgnored::StrayNews));
+    let Some(Heard { listen, uri, served }) = decode::heard(params) else { return stray };
+    let key = listen.as_ref().and_then(|id| listening(session, id));
+    // In the stateless era every one belongs to a listen.
+    if key.is_none() && (listen.is_some() || session.revision().is_some_and(Revision::is_stateless)) {
+        return stray;
+    }
+    match (news, key, uri) {
+        (News::Acknowledged, Some(key), _) => Some(ClientEffect::Acknowledged { key, served }),
+        (News::Changed(list), key, _) => Some(ClientEffect::Changed { key, list }),
+        (News::Updated, key, Some(uri)) => Some(ClientEffect::Updated { key, uri }),
+        _ => stray,
+    }
+}
+
+fn task_changed(session: &ClientSession, params: Option<&str>) -> Option<ClientEffect> {
+    let key = decode::heard(params).and_then(|heard| heard.listen).and_then(|id| listening(session, &id));
+    let task = params.and_then(|params| decode::whole(params).ok());
+    match (key, task) {
+        (Some(key), Some(task)) => Some(ClientEffect::TaskChanged { key, task }),
+        _ => Some(ClientEffect::Ignored(ClientIgnored::StrayNews)),
+    }
+}
+
+/// The listen of that id.
+fn listening(session: &ClientSession, id: &RequestId) -> Option<CallKey> {
+    let flight = session.flights.get(id.value())?;
+    let Asked::Thing(Thing { reply: ReplyKind::Listen, .. }) = flight.asked else { return None };
+    Some(CallKey(flight.serial))
+}
+
+/// A question is withdrawn, or a listen has ended.
+fn cancelled(session: &mut ClientSession, params: Option<&str>) -> Option<ClientEffect> {
+    let id = decode::cancelled(params)?;
+    if let Some(key) = listening(session, &id) {
+        session.flights.remove(id.value());
+        let error = RequestError::Ended { method: "subscriptions/listen" };
+        return Some(ClientEffect::Failed { key, error });
+    }
+    let (number, _) = session.questions.iter().find(|(_, question)| **question == id)?;
+    let number = *number;
+    session.questions.remove(&number);
+    Some(ClientEffect::Withdrawn(QuestionKey(number)))
 }
 
 fn progressed(session: &mut ClientSession, params: Option<&str>) -> ClientEffect {
     let stray = ClientEffect::Ignored(ClientIgnored::StrayProgress);
     let Some(news) = decode::progress(params) else { return stray };
     let Some(flight) = session.flights.get_mut(news.token.value()) else { return stray };
-    let Asked::CallTool { progress } = &mut flight.asked else { return stray };
-    if news.progress <= *progress {
+    let Asked::Thing(thing) = &mut flight.asked else { return stray };
+    if thing.reply != ReplyKind::Call || news.progress <= thing.progress {
         return stray;
     }
-    *progress = news.progress;
+    thing.progress = news.progress;
     ClientEffect::Progress {
         key: CallKey(flight.serial),
         progress: news.progress,
@@ -158,23 +268,30 @@ fn answered(
     match flight.asked {
         Asked::Discover => return discovered(session, answer, out),
         Asked::Initialize => return initialized(session, answer, out),
-        Asked::ListTools | Asked::CallTool { .. } => out.push(reply(session, &flight, answer)),
+        Asked::Thing(thing) => out.push(reply(session, CallKey(flight.serial), &thing, answer)),
     }
     Ok(())
 }
 
-fn reply(session: &ClientSession, flight: &Flight, answer: Result<&str, RemoteError>) -> ClientEffect {
-    let key = CallKey(flight.serial);
-    let lists = flight.asked == Asked::ListTools;
-    let method = if lists { "tools/list" } else { "tools/call" };
-    let result = answer
-        .map_err(|error| RequestError::Remote { method, error })
-        .and_then(|raw| decode::complete(raw, method, session.revision()));
-    let effect = result.and_then(|raw| {
-        let read = if lists {
-            decode::tools(raw).map(|page| ClientEffect::Tools { key, page })
-        } else {
-            decode::reply(raw).map(|reply| ClientEffect::Called { key, reply })
+fn reply(
+    session: &ClientSession,
+    key: CallKey,
+    thing: &Thing,
+    answer: Result<&str, RemoteError>,
+) -> ClientEffect {
+    let method = thing.method;
+    let effect = answer.map_err(|error| RequestError::Remote { method, error }).and_then(|raw| {
+        let read = match (decode::kind(raw, thing, session.revision(), session.capabilities)?, thing.reply) {
+            (Kind::NeedsInput(needs), _) => Ok(ClientEffect::NeedsInput { key, needs }),
+            (Kind::Complete, ReplyKind::Tools) => {
+                decode::tools(raw).map(|page| ClientEffect::Tools { key, page })
+            }
+            (Kind::Complete, ReplyKind::Call) => {
+                decode::reply(raw).map(|reply| ClientEffect::Called { key, reply })
+            }
+            (Kind::Complete | Kind::Task, _) => {
+                decode::whole(raw).map(|result| ClientEffect::Result { key, result })
+            }
         };
         read.map_err(|reason| RequestError::Unreadable { method, reason })
     });

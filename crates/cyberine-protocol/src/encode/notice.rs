@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::json::Object;
 use super::line::{SUBSCRIPTION_ID, line};
+use super::request::wanted;
 use super::task::task_members;
 use crate::jsonrpc::RequestId;
 use crate::model::{DetailedTask, ListKind, LogLevel, SubscriptionFilter};
@@ -21,24 +22,7 @@ pub(crate) fn acknowledged_line(id: &RequestId, served: &SubscriptionFilter) -> 
     line(256, |message| {
         message.raw("method", "\"notifications/subscriptions/acknowledged\"");
         let mut params = message.object("params");
-        let mut filter = params.object("notifications");
-        for (key, wanted) in [
-            ("toolsListChanged", served.tools_list_changed),
-            ("promptsListChanged", served.prompts_list_changed),
-            ("resourcesListChanged", served.resources_list_changed),
-        ] {
-            if wanted {
-                filter.raw(key, "true");
-            }
-        }
-        for (key, names) in
-            [("resourceSubscriptions", &served.resource_subscriptions), ("taskIds", &served.task_ids)]
-        {
-            if !names.is_empty() {
-                filter.member(key, names);
-            }
-        }
-        filter.end();
+        wanted(params.object("notifications"), served);
         subscription(&mut params, id);
         params.end();
     })

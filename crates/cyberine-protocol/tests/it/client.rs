@@ -3,8 +3,8 @@
 use cyberine_protocol::model::{ResourceBody, ResourceContents};
 use cyberine_protocol::strict::Limits;
 use cyberine_protocol::{
-    ClientEffect, ClientFault, ClientIgnored, ClientProfile, ClientSession, Opening, ReplyPart, Revision,
-    ServerFacts,
+    Ask, ClientEffect, ClientFault, ClientIgnored, ClientProfile, ClientSession, Opening, ReplyPart,
+    Revision, ServerFacts,
 };
 use serde_json::{Map, Value, json};
 
@@ -22,6 +22,11 @@ pub(crate) enum Said {
     Failed(String),
     Progress(f64, Option<f64>, Option<String>),
     Log(String),
+    NeedsInput(Vec<String>, Option<String>),
+    Question(&'static str),
+    Withdrawn,
+    Result(Value),
+    News(String),
     Ignored(ClientIgnored),
 }
 
@@ -45,6 +50,16 @@ impl From<ClientEffect> for Said {
                 Self::Progress(progress, total, message)
             }
             ClientEffect::Log(line) => Self::Log(line.text),
+            ClientEffect::NeedsInput { needs, .. } => {
+                Self::NeedsInput(needs.requests.into_keys().collect(), needs.request_state)
+            }
+            ClientEffect::Question { request, .. } => Self::Question(request.method()),
+            ClientEffect::Withdrawn(_) => Self::Withdrawn,
+            ClientEffect::Result { result, .. } => Self::Result(parse(result.get().as_bytes())),
+            ClientEffect::Acknowledged { served, .. } => Self::News(format!("{served:?}")),
+            ClientEffect::Changed { key, list } => Self::News(format!("{list:?} {}", key.is_some())),
+            ClientEffect::Updated { key, uri } => Self::News(format!("{uri} {}", key.is_some())),
+            ClientEffect::TaskChanged { task, .. } => Self::Result(parse(task.get().as_bytes())),
             ClientEffect::Ignored(ignored) => Self::Ignored(ignored),
         }
     }
@@ -65,8 +80,12 @@ pub(crate) fn say(client: &mut ClientSession, line: &str) -> Vec<Said> {
 }
 
 /// A client whose session of `revision` is open.
-fn open(revision: Revision) -> ClientSession {
-    let mut client = client();
+pub(crate) fn open(revision: Revision) -> ClientSession {
+    opened(client(), revision)
+}
+
+/// A session with `client` that has agreed on `revision`.
+pub(crate) fn opened(mut client: ClientSession, revision: Revision) -> ClientSession {
     client.open(Opening::Discover);
     if revision.is_stateless() {
         say(&mut client, DISCOVERED);
@@ -85,13 +104,17 @@ fn arguments() -> Map<String, Value> {
     [("text".to_owned(), json!("a\u{2028}b\n"))].into_iter().collect()
 }
 
+fn echo() -> Ask {
+    Ask::CallTool { name: "echo".into(), arguments: arguments() }
+}
+
 /// Calls `echo`, and gives the id of the call.
 fn call(client: &mut ClientSession) -> Value {
-    let (_, line) = client.call_tool("echo", &arguments()).unwrap();
+    let (_, line) = client.ask(&echo()).unwrap();
     parse(&line)["id"].clone()
 }
 
-fn answer(id: &Value, result: Value) -> String {
+pub(crate) fn answer(id: &Value, result: Value) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string()
 }
 
@@ -110,9 +133,9 @@ fn every_line_of_the_client_is_valid_by_the_schema_of_its_revision() {
             official.assert("InitializeRequest", line);
         }
         let mut session = open(revision);
-        let (_, list) = session.list_tools(None).unwrap();
-        let (_, page) = session.list_tools(Some("")).unwrap();
-        let (key, call) = session.call_tool("echo", &arguments()).unwrap();
+        let (_, list) = session.ask(&Ask::ListTools { cursor: None }).unwrap();
+        let (_, page) = session.ask(&Ask::ListTools { cursor: Some(String::new()) }).unwrap();
+        let (key, call) = session.ask(&echo()).unwrap();
         let cancel = session.cancel(key, "not wanted").unwrap();
         for (definition, line) in [
             ("ListToolsRequest", list),
@@ -133,7 +156,7 @@ fn every_line_of_the_client_is_valid_by_the_schema_of_its_revision() {
 fn a_page_of_tools_keeps_its_schemas_as_they_were_written() {
     for revision in BOTH {
         let mut client = open(revision);
-        let (_, line) = client.list_tools(Some("here")).unwrap();
+        let (_, line) = client.ask(&Ask::ListTools { cursor: Some("here".into()) }).unwrap();
         let line = parse(&line);
         assert_eq!(line["params"]["cursor"], "here");
         let schema = r#"{"type":"object","$ref":"https://example.com/x","b":1.0,"a":{}}"#;
@@ -190,8 +213,8 @@ fn a_call_without_a_result_says_why() {
     for (result, expected) in [
         (needs, "the server wants `elicitation/create`, `sampling/createMessage` before it answers"),
         (
-            json!({ "resultType": "input_required", "requestState": "s" }),
-            "the server wants to be asked again before it answers",
+            json!({ "resultType": "input_required" }),
+            "the server's result of `tools/call` cannot be read: it asks for input, and says not for which",
         ),
         (
             json!({ "resultType": "task", "taskId": "t" }),
@@ -248,7 +271,7 @@ fn progress_is_told_as_long_as_it_grows_and_its_call_is_open() {
 fn a_cancelled_call_is_told_once_and_forgotten() {
     for revision in BOTH {
         let mut client = open(revision);
-        let (key, line) = client.call_tool("echo", &arguments()).unwrap();
+        let (key, line) = client.ask(&echo()).unwrap();
         let id = parse(&line)["id"].clone();
         let cancelled = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled",
             "params": { "requestId": id, "reason": "no \"time\"" } });
@@ -289,7 +312,7 @@ fn what_is_not_known_changes_nothing() {
     for silent in [
         "",
         " \r",
-        r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/elicitation/complete"}"#,
         r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x"}}"#,
         r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#,
     ] {
@@ -336,7 +359,7 @@ fn what_is_no_message_ends_the_session_and_is_quoted() {
             assert_eq!(said.len(), 1, "what came before counts");
             let fault = outcome.unwrap_err().to_string();
             assert!(fault.starts_with(expected), "{fault}");
-            assert!(client.list_tools(None).is_none());
+            assert!(client.ask(&Ask::ListTools { cursor: None }).is_none());
             assert_eq!(say(&mut client, &good), []);
         }
     }

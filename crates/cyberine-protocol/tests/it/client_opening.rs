@@ -2,7 +2,7 @@
 
 use cyberine_protocol::model::Implementation;
 use cyberine_protocol::{
-    ClientFault, ClientIgnored, ClientProfile, ClientSession, Opening, Revision, ServerFacts,
+    Ask, ClientFault, ClientIgnored, ClientProfile, ClientSession, Opening, Revision, ServerFacts,
 };
 use serde_json::{Value, json};
 
@@ -160,8 +160,8 @@ fn a_refused_or_unreadable_initialize_ends_the_session() {
 #[test]
 fn nothing_can_be_asked_before_the_session_is_open() {
     let mut client = probing();
-    assert!(client.list_tools(None).is_none());
-    assert!(client.call_tool("x", &serde_json::Map::new()).is_none());
+    assert!(client.ask(&Ask::ListTools { cursor: None }).is_none());
+    assert!(client.ask(&Ask::CallTool { name: "x".into(), arguments: serde_json::Map::new() }).is_none());
     // The server may already ask.
     let ping = r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#;
     let pong = json!({ "jsonrpc": "2.0", "id": "p", "result": {} });

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test may stop where it fails")]
 
 mod client;
+mod client_asks;
 mod client_opening;
 mod emitted;
 mod hostile;

@@ -125,7 +125,11 @@ async fn ask(
     loop {
         match account.awaited(call.next()).await?.map_err(|error| account.of(error))? {
             CallEvent::Done(reply) => return Ok(reply),
-            CallEvent::Progress { .. } | CallEvent::Log(_) => {}
+            // It asks nothing, for nothing is declared; it may want to be asked again.
+            CallEvent::NeedsInput(_) => {
+                call.go_on(std::collections::BTreeMap::new()).map_err(|error| account.of(error))?;
+            }
+            _ => {}
         }
     }
 }
