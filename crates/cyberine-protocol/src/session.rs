@@ -202,10 +202,14 @@ impl ServerSession {
     }
 
     /// Tells a client that listens how a task stands. `None` where it was not
-    /// [told](Self::acknowledge) that it would hear of tasks; which ones, the caller knows.
+    /// [told](Self::acknowledge) that it would hear of tasks, or cannot be asked what the task asks.
+    /// Which tasks it hears of, the caller knows.
     #[must_use]
     pub fn task_changed(&self, key: RequestKey, task: &DetailedTask) -> Option<Vec<u8>> {
         let listen = self.table.following(key).filter(|flight| flight.hears_of_tasks())?;
+        if !listen.capabilities.covers(answer::required_by_task(&task.state)) {
+            return None;
+        }
         Some(encode::task_changed_line(task, &listen.id, listen.revision))
     }
 
@@ -251,9 +255,10 @@ impl ServerSession {
     }
 
     /// An error line, without the id where another request with that id still waits: it would be
-    /// taken for that one's answer.
+    /// taken for that one's answer. What is refused before it is served has one code in every revision
+    /// that knows it.
     fn refusal(&self, id: Option<&RequestId>, error: &RpcError) -> Vec<u8> {
         let id = id.filter(|id| !self.table.is_open(id));
-        encode::error_line(id, error, Revision::NEWEST_LEGACY)
+        encode::error_line(id, error, Revision::V2026_07_28)
     }
 }

@@ -32,10 +32,7 @@ pub(super) fn admissible(flight: &Flight, answer: Answer) -> Result<Answer, RpcE
             required_by(outcome.requests.values())
         }
         Answer::Task(_) => ClientCapabilities { tasks: true, ..ClientCapabilities::default() },
-        Answer::TaskState(task) => match &task.state {
-            TaskState::Input(requests) => required_by(requests.values()),
-            _ => return Ok(answer),
-        },
+        Answer::TaskState(task) => required_by_task(&task.state),
         _ => return Ok(answer),
     };
     if !flight.revision.is_stateless() {
@@ -45,6 +42,14 @@ pub(super) fn admissible(flight: &Flight, answer: Answer) -> Result<Answer, RpcE
         Ok(answer)
     } else {
         Err(RpcError::missing_capability(required))
+    }
+}
+
+/// What a client must have declared to be told how a task stands.
+pub(super) fn required_by_task(state: &TaskState) -> ClientCapabilities {
+    match state {
+        TaskState::Input(requests) => required_by(requests.values()),
+        TaskState::Open | TaskState::Result(_) | TaskState::Error(_) => ClientCapabilities::default(),
     }
 }
 

@@ -18,6 +18,8 @@ use crate::support::{
     session_of, task, tool,
 };
 
+mod features;
+
 /// One message with the name of its definition in the schema.
 struct Emitted {
     what: &'static str,
@@ -206,6 +208,7 @@ fn everything(revision: Revision) -> Vec<Emitted> {
     all.extend(notifications(revision));
     all.extend(subscriptions(revision));
     all.extend(errors(revision));
+    all.extend(features::features(revision));
     all
 }
 
@@ -229,9 +232,9 @@ fn check(official: &mut Official, revision: Revision, emitted: &Emitted) {
                 official.assert(definition, line);
             }
         }
-        "CreateTaskResult" => {
+        task if task.contains("Task") => {
             if let Some(mut tasks) = Official::load("ext-tasks-draft-2026-08-21") {
-                tasks.assert(what, &line["result"]);
+                tasks.assert(what, if task.ends_with("Result") { &line["result"] } else { line });
             }
         }
         result if result.ends_with("Result") => official.assert(result, &line["result"]),
