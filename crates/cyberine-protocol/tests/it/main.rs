@@ -3,6 +3,7 @@
 
 mod asks;
 mod client;
+mod client_asks;
 mod client_opening;
 mod emitted;
 mod features;
