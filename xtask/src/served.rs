@@ -12,7 +12,7 @@ use crate::proc;
 const START: Duration = Duration::from_secs(20);
 
 /// A home whose callers are all the same person.
-pub(crate) const FIXED: &str = "[identity]\ntenant = \"local\"\nuser = \"tester\"\n";
+pub(crate) const FIXED: &str = "[identity]\ntenant = \"local\"\nuser = \"tester\"\nmode = \"fixed\"\n";
 
 pub(crate) struct Served {
     child: Child,

@@ -1,5 +1,6 @@
 //! The real server over HTTP, judged by the bytes on the socket.
 
+mod doors;
 mod life;
 mod refusals;
 
@@ -25,7 +26,8 @@ struct Site {
 }
 
 pub(crate) fn http(world: &World) -> Result<String> {
-    let site = Site::start(world, "")?;
+    let doors = doors::doors(world)?;
+    let site = Site::start(world, FIXED)?;
     let refused = refusals::refusals(&site)?;
     let outsized = refusals::outsized(&site)?;
     life::session(&site)?;
@@ -34,7 +36,8 @@ pub(crate) fn http(world: &World) -> Result<String> {
     site.discovers()?;
     life::drain(world)?;
     Ok(format!(
-        "{refused} bad requests refused, {outsized}, a session, the same id twice, and {} calls ended in order",
+        "{doors} callers and {refused} bad requests refused, {outsized}, a session, the same id twice, {} calls \
+         ended in order",
         life::IN_FLIGHT
     ))
 }
@@ -42,7 +45,7 @@ pub(crate) fn http(world: &World) -> Result<String> {
 impl Site {
     fn start(world: &World, config: &str) -> Result<Self> {
         let place = world.place()?;
-        place.configure(&format!("{FIXED}\n{config}"))?;
+        place.configure(config)?;
         let mut command = place.command();
         command.args(["--http", "127.0.0.1:0"]);
         Ok(Self { served: Served::start(command)?, _place: place })

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::super::world::World;
 use super::{DECENT, Site, message, modern};
 use crate::http::{Connection, request};
+use crate::served::FIXED;
 use crate::wire::Era;
 
 /// Calls that wait when the server is told to end.
@@ -17,13 +18,14 @@ const END: Duration = Duration::from_secs(60);
 
 const LEGACY: (&str, &str) = ("MCP-Protocol-Version", "2025-11-25");
 
-fn initialize(site: &Site, client: &str) -> Result<String> {
+/// Opens a session, with headers beside those of a decent client.
+pub(super) fn initialize(site: &Site, client: &str, headers: &[(&str, &str)]) -> Result<String> {
     let params = json!({
         "protocolVersion": "2025-11-25",
         "capabilities": {},
         "clientInfo": {"name": client, "version": "1"},
     });
-    let answer = site.post(&[], &message(&json!(1), "initialize", params))?;
+    let answer = site.post(headers, &message(&json!(1), "initialize", params))?;
     ensure!(answer.status == 200, "initialize: {} {}", answer.status, answer.text());
     ensure!(answer.reply()?["result"]["protocolVersion"] == "2025-11-25", "{}", answer.text());
     let session = answer.head.get("mcp-session-id").context("no session id")?.to_owned();
@@ -32,13 +34,13 @@ fn initialize(site: &Site, client: &str) -> Result<String> {
         "the session id {session:?}"
     );
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-    let answer = site.post(&[LEGACY, ("Mcp-Session-Id", &session)], &ready)?;
+    let answer = site.post(&[&[LEGACY, ("Mcp-Session-Id", &session)], headers].concat(), &ready)?;
     ensure!(answer.status == 202 && answer.body.is_empty(), "initialized: {}", answer.status);
     Ok(session)
 }
 
 pub(super) fn session(site: &Site) -> Result<()> {
-    let (one, other) = (initialize(site, "one")?, initialize(site, "other")?);
+    let (one, other) = (initialize(site, "one", &[])?, initialize(site, "other", &[])?);
     ensure!(one != other, "two sessions of one name");
     let headers = [LEGACY, ("Mcp-Session-Id", one.as_str())];
     let list = message(&json!(2), "tools/list", json!({}));
@@ -57,7 +59,7 @@ pub(super) fn session(site: &Site) -> Result<()> {
 
 /// Two clients that use one id at the same time each get their own answer, in both eras.
 pub(super) fn same_ids(site: &Site) -> Result<()> {
-    let sessions = [initialize(site, "one")?, initialize(site, "other")?];
+    let sessions = [initialize(site, "one", &[])?, initialize(site, "other", &[])?];
     let mut asked: Vec<(Connection, &str)> = Vec::new();
     for (session, tool) in sessions.iter().zip(["query_runs", "list_team"]) {
         let call = message(&json!(1), "tools/call", json!({"name": tool, "arguments": {}}));
@@ -89,7 +91,7 @@ fn send(site: &Site, headers: &[(&str, &str)], message: &Value) -> Result<Connec
 /// A server that is told to end answers what is in flight, or ends it where a message ends.
 pub(super) fn drain(world: &World) -> Result<()> {
     let slow = "[providers.slow]\nkind = \"command\"\ncommand = [\"sh\", \"-c\", \"cat > /dev/null; sleep 3; echo 42\"]\n";
-    let mut site = Site::start(world, slow)?;
+    let mut site = Site::start(world, &format!("{FIXED}{slow}"))?;
     let call = |tool: &str, arguments: Value| {
         message(&json!(1), "tools/call", Era::Y2026.params(json!({"name": tool, "arguments": arguments})))
     };
