@@ -9,12 +9,15 @@ use serde_json::{Map, Value};
 
 use scrub::Scrub;
 
+use crate::changes::ListChanges;
 use crate::object_schema::ExtraArgument;
 use crate::resource_set::{
-    ResourceContents, ResourceError, ResourcePage, ResourceSet, ResourceTemplate, ResourceWatch,
+    ReadOutcome, ResourceContents, ResourceError, ResourcePage, ResourceRead, ResourceSet, ResourceTemplate,
+    ResourceWatch,
 };
-use crate::toolset::{Call, CallError, InputRequest, Outcome, Tool, ToolResult, ToolSet};
+use crate::toolset::{Call, CallError, Outcome, Tool, ToolResult, ToolSet};
 
+mod let_out;
 mod scrub;
 
 /// The length in bytes from which a token is kept out of everything but its own argument. A shorter
@@ -71,6 +74,14 @@ impl<S: ToolSet> ToolSet for Gate<S> {
         self.inner.list(&self.known(caller.clone()))
     }
 
+    fn is_public(&self) -> bool {
+        self.inner.is_public()
+    }
+
+    fn changes(&self) -> Option<ListChanges> {
+        self.inner.changes()
+    }
+
     fn extra_arguments(&self) -> Vec<ExtraArgument> {
         let mut arguments = self.inner.extra_arguments();
         arguments.push(TOKEN_ARGUMENT);
@@ -83,7 +94,7 @@ impl<S: ToolSet> ToolSet for Gate<S> {
             return Some(unauthorized());
         }
         let refusal = self.misplaced(arguments).or_else(|| self.inner.refuse(name, arguments));
-        refusal.map(|refusal| self.scrubbed_result(refusal))
+        refusal.map(|refusal| self.scrub.result(refusal))
     }
 
     fn is_control(&self, name: &str) -> bool {
@@ -142,25 +153,22 @@ impl<S> Gate<S> {
         misplaced.then(|| ResourceError::NotFound { uri: self.scrub.shown_uri(uri) })
     }
 
-    fn scrubbed_result(&self, result: ToolResult) -> ToolResult {
-        ToolResult { structured: self.scrub.value(result.structured), ..result }
-    }
-
     fn scrubbed(&self, outcome: Result<Outcome, CallError>) -> Result<Outcome, CallError> {
         match outcome {
-            Ok(Outcome::Complete(result)) => Ok(Outcome::Complete(self.scrubbed_result(result))),
+            Ok(Outcome::Complete(result)) => Ok(Outcome::Complete(self.scrub.result(result))),
             Ok(Outcome::InputRequired { requests, state }) => {
-                let requests = requests.into_iter().map(|(key, request)| {
-                    let InputRequest::Form { message, schema } = request;
-                    let message = self.scrub.text(message);
-                    (key, InputRequest::Form { message, schema: self.scrub.value(schema) })
-                });
-                Ok(Outcome::InputRequired { requests: requests.collect(), state })
+                Ok(Outcome::InputRequired { requests: self.scrub.questions(requests), state })
             }
-            Ok(Outcome::Task(task)) => Ok(Outcome::Task(task)),
+            Ok(Outcome::Task(view)) => Ok(Outcome::Task(self.scrub.task(view))),
             Err(CallError::UnknownTool(name)) => Err(CallError::UnknownTool(self.scrub.text(name))),
             Err(CallError::Internal(message)) => Err(CallError::Internal(self.scrub.text(message))),
+            Err(CallError::NeedsTasks) => Err(CallError::NeedsTasks),
         }
+    }
+
+    fn scrubbed_part(&self, part: ResourceContents) -> ResourceContents {
+        let ResourceContents { uri, mime_type, body } = part;
+        ResourceContents { uri: self.scrub.text(uri), mime_type, body: self.scrub.body(body) }
     }
 
     fn scrubbed_error(&self, error: ResourceError) -> ResourceError {
@@ -204,18 +212,32 @@ impl<S: ResourceSet> ResourceSet for Gate<S> {
         Box::pin(std::future::ready(page))
     }
 
-    fn read(&self, caller: Caller, uri: String) -> BoxFuture<'_, Result<ResourceContents, ResourceError>> {
-        let (uri, token) = split_token(&uri);
-        if let Some(refusal) = self.refused(&uri, token.as_deref()) {
+    fn read(&self, read: ResourceRead) -> BoxFuture<'_, Result<ReadOutcome, ResourceError>> {
+        let (uri, token) = split_token(&read.uri);
+        let refusal = self.refused(&uri, token.as_deref()).or_else(|| {
+            let misplaced = read.input_responses.values().any(|answer| self.scrub.finds_in(answer));
+            misplaced.then(|| ResourceError::NotFound { uri: self.scrub.shown_uri(&uri) })
+        });
+        if let Some(refusal) = refusal {
             return Box::pin(std::future::ready(Err(refusal)));
         }
-        let contents = self.inner.read(self.known(caller), uri);
+        let outcome = self.inner.read(ResourceRead { uri, caller: self.known(read.caller), ..read });
         Box::pin(async move {
-            let ResourceContents { uri, mime_type, text } =
-                contents.await.map_err(|error| self.scrubbed_error(error))?;
-            let (uri, text) = (self.scrub.text(uri), self.scrub.document(text));
-            Ok(ResourceContents { uri, mime_type, text })
+            let outcome = outcome.await.map_err(|error| self.scrubbed_error(error))?;
+            Ok(match outcome {
+                ReadOutcome::Contents(contents) => {
+                    ReadOutcome::Contents(contents.into_iter().map(|part| self.scrubbed_part(part)).collect())
+                }
+                ReadOutcome::InputRequired { requests, state } => {
+                    ReadOutcome::InputRequired { requests: self.scrub.questions(requests), state }
+                }
+            })
         })
+    }
+
+    /// With a token configured the list is empty, and stays so.
+    fn changes(&self) -> Option<ListChanges> {
+        if self.token.is_none() { self.inner.changes() } else { None }
     }
 
     fn plain_uri(&self, uri: &str) -> String {

@@ -54,33 +54,48 @@
 
 mod background;
 mod catalog;
+mod changes;
+mod completion_set;
 mod connection;
 mod dispatch;
+mod exchange;
 mod gate;
 mod input;
 mod lines;
+mod log;
 mod object_schema;
 mod output;
 mod progress;
+mod prompt_set;
 mod resource_set;
 mod seal;
 mod serve;
 mod server;
 mod stdio;
+mod task_set;
 mod toolset;
 
 pub use background::Background;
+pub use changes::{ListChanges, ListSignal};
+pub use completion_set::{CompletionCall, CompletionError, CompletionSet};
+/// What ports say in the words of the protocol.
+pub use cyberine_protocol::model::{
+    ClientCapabilities, Completion, CompletionRef, ContentBlock, ElicitForm, ElicitUrl, GetPromptResult,
+    InputRequest, LogLevel, Prompt, PromptArgument, PromptMessage, ResourceBody, Role,
+};
+pub use exchange::{Exchange, First, Peer};
 pub use gate::{Gate, SHORTEST_MASKED};
+pub use log::{Log, LogSink};
 pub use object_schema::{ExtraArgument, ObjectSchema};
 pub use progress::{OutlivesReply, Progress, ProgressSink, ProgressUpdate};
+pub use prompt_set::{PromptCall, PromptError, PromptOutcome, PromptSet};
 pub use resource_set::{
-    Resource, ResourceContents, ResourceError, ResourcePage, ResourceSet, ResourceTemplate, ResourceWatch,
+    ReadOutcome, Resource, ResourceContents, ResourceError, ResourcePage, ResourceRead, ResourceSet,
+    ResourceTemplate, ResourceWatch,
 };
 pub use seal::{RandomError, SealKey};
 pub use serve::Ended;
 pub use server::Server;
 pub use stdio::StdioGuard;
-pub use toolset::{
-    Annotations, Call, CallError, InputRequest, Outcome, ResultMismatch, TaskHandle, Tool, ToolResult,
-    ToolSet,
-};
+pub use task_set::{TaskError, TaskSet, TaskState, TaskView, TaskWatch};
+pub use toolset::{Annotations, Call, CallError, Outcome, ResultMismatch, Tool, ToolResult, ToolSet};

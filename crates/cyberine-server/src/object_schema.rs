@@ -37,6 +37,11 @@ impl ObjectSchema {
         Self { properties: Cow::Borrowed(properties), rest: Cow::Borrowed(rest) }
     }
 
+    /// Whether the schema says no more than that it means an object.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.properties.is_empty() && self.rest.is_empty()
+    }
+
     /// The schema as a value.
     ///
     /// # Errors

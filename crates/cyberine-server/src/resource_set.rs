@@ -1,8 +1,13 @@
 //! The shape of everything a host can read.
 
+use std::collections::BTreeMap;
+
+use cyberine_protocol::model::{ClientCapabilities, InputRequest, ResourceBody};
 use cyberine_types::Caller;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
+
+use crate::changes::ListChanges;
 
 /// A set of resources, served by the rail.
 pub trait ResourceSet: Send + Sync {
@@ -16,8 +21,13 @@ pub trait ResourceSet: Send + Sync {
         cursor: Option<String>,
     ) -> BoxFuture<'_, Result<ResourcePage, ResourceError>>;
 
-    /// The contents of one resource.
-    fn read(&self, caller: Caller, uri: String) -> BoxFuture<'_, Result<ResourceContents, ResourceError>>;
+    /// The contents of one resource: its parts, never none.
+    fn read(&self, read: ResourceRead) -> BoxFuture<'_, Result<ReadOutcome, ResourceError>>;
+
+    /// Follows the list, where it may change while it is served.
+    fn changes(&self) -> Option<ListChanges> {
+        None
+    }
 
     /// A URI as it is without what opens a gate, for telling which of two URIs mean one resource.
     fn plain_uri(&self, uri: &str) -> String {
@@ -38,6 +48,49 @@ pub trait ResourceSet: Send + Sync {
         let _ = caller;
         Box::pin(std::future::ready(Err(ResourceError::NotFound { uri })))
     }
+}
+
+/// One `resources/read`. Handlers are re-entrant, as those of tools are.
+#[derive(Debug)]
+pub struct ResourceRead {
+    /// The URI, unchecked.
+    pub uri: String,
+    /// Who reads.
+    pub caller: Caller,
+    /// What the client can be asked for.
+    pub capabilities: ClientCapabilities,
+    /// Answers to what an earlier [`ReadOutcome::InputRequired`] asked, by its keys.
+    pub input_responses: BTreeMap<String, Value>,
+    /// The state that outcome carried, verified by the rail.
+    pub state: Option<Value>,
+}
+
+impl ResourceRead {
+    /// The first read of a client that can be asked nothing.
+    #[must_use]
+    pub fn of(caller: Caller, uri: impl Into<String>) -> Self {
+        Self {
+            uri: uri.into(),
+            caller,
+            capabilities: ClientCapabilities::default(),
+            input_responses: BTreeMap::new(),
+            state: None,
+        }
+    }
+}
+
+/// What a read comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReadOutcome {
+    /// What the resource holds.
+    Contents(Vec<ResourceContents>),
+    /// It cannot be read without input.
+    InputRequired {
+        /// What to ask, by keys of the handler's choice.
+        requests: BTreeMap<String, InputRequest>,
+        /// What the handler wants back with the answers. The rail seals it.
+        state: Value,
+    },
 }
 
 /// One resource that is followed.
@@ -92,15 +145,29 @@ pub struct ResourcePage {
     pub next_cursor: Option<String>,
 }
 
-/// What a resource holds.
+impl ReadOutcome {
+    /// The text of a resource that is one text.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Contents(parts) => match &parts[..] {
+                [ResourceContents { body: ResourceBody::Text(text), .. }] => Some(text),
+                _ => None,
+            },
+            Self::InputRequired { .. } => None,
+        }
+    }
+}
+
+/// What a resource, or a part of it, holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResourceContents {
     /// Its URI, without any token.
     pub uri: String,
     /// Its media type.
     pub mime_type: String,
-    /// Its text.
-    pub text: String,
+    /// Its text, or its bytes in Base64.
+    pub body: ResourceBody,
 }
 
 /// A read or a list that cannot be answered.

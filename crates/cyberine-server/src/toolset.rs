@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cyberine_protocol::model::{ClientCapabilities, ContentBlock, InputRequest};
 use cyberine_protocol::{Schema, SchemaError, Violations};
 use cyberine_types::Caller;
 use futures_util::future::BoxFuture;
@@ -11,8 +12,11 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::background::Background;
+use crate::changes::ListChanges;
+use crate::log::Log;
 use crate::object_schema::{ExtraArgument, ObjectSchema};
 use crate::progress::Progress;
+use crate::task_set::TaskView;
 
 /// A set of tools, served by the rail.
 ///
@@ -22,6 +26,16 @@ use crate::progress::Progress;
 pub trait ToolSet: Send + Sync {
     /// The tools this caller may see, in a fixed order.
     fn list(&self, caller: &Caller) -> Arc<[Tool]>;
+
+    /// Whether the list is the same for every caller, so that it may be kept for all of them.
+    fn is_public(&self) -> bool {
+        false
+    }
+
+    /// Follows the list, where it may change while it is served.
+    fn changes(&self) -> Option<ListChanges> {
+        None
+    }
 
     /// Arguments that every tool takes beside its own, in the same order always. A wrapper that
     /// takes some names them after those of the set it wraps.
@@ -73,7 +87,8 @@ pub struct Tool {
     pub description: Cow<'static, str>,
     /// JSON Schema (2020-12) of the arguments, without root `oneOf`.
     pub input_schema: ObjectSchema,
-    /// JSON Schema of `structuredContent`.
+    /// JSON Schema of `structuredContent`. One without members promises nothing and is not listed:
+    /// for tools whose results are content alone.
     pub output_schema: ObjectSchema,
     /// Hints for the host.
     pub annotations: Annotations,
@@ -136,12 +151,18 @@ pub struct Call {
     pub arguments: Map<String, Value>,
     /// Who calls.
     pub caller: Caller,
+    /// What the client can be asked for. A question it cannot be asked is refused by the rail.
+    pub capabilities: ClientCapabilities,
+    /// Whether the call may be answered with [`Outcome::Task`].
+    pub tasks: bool,
     /// Answers to what an earlier [`Outcome::InputRequired`] asked, by its keys.
     pub input_responses: BTreeMap<String, Value>,
     /// The state that outcome carried, verified by the rail.
     pub state: Option<Value>,
     /// Where news of the call goes. It does nothing where the client asked for none.
     pub progress: Progress,
+    /// Where lines of the call's log go. It does nothing where the client wants none.
+    pub log: Log,
     /// Cancelled when the client cancels the call or goes away.
     pub cancel: CancellationToken,
     /// Tasks that may go on after the reply, until the server ends or the client cancels.
@@ -160,27 +181,19 @@ pub enum Outcome {
         /// What the handler wants back with the answers. The rail seals it.
         state: Value,
     },
-    /// It goes on as a task.
-    Task(TaskHandle),
-}
-
-/// A question to the human or the host behind the client.
-#[derive(Debug, Clone, PartialEq)]
-pub enum InputRequest {
-    /// A form: a message and a flat JSON Schema of the answer.
-    Form {
-        /// What is asked.
-        message: String,
-        /// JSON Schema of the answer: a flat object.
-        schema: Value,
-    },
+    /// It goes on as a task, which the server's [`TaskSet`](crate::TaskSet) has from now on. Only
+    /// where [`Call::tasks`] says so.
+    Task(TaskView),
 }
 
 /// The result of a call. The same JSON goes out as `structuredContent` and as text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolResult {
-    /// The result: an object that satisfies the tool's output schema.
+    /// The result: an object that satisfies the tool's output schema; `null` where there is
+    /// [`content`](Self::content) and the tool promises nothing else.
     pub structured: Value,
+    /// What a model sees in the place of the JSON: text, pictures, sound, resources.
+    pub content: Option<Vec<ContentBlock>>,
     /// Whether the work failed.
     pub is_error: bool,
 }
@@ -189,23 +202,20 @@ impl ToolResult {
     /// A result of work that succeeded.
     #[must_use]
     pub const fn ok(structured: Value) -> Self {
-        Self { structured, is_error: false }
+        Self { structured, content: None, is_error: false }
+    }
+
+    /// A result of work that succeeded, which is content alone.
+    #[must_use]
+    pub const fn content(content: Vec<ContentBlock>) -> Self {
+        Self { structured: Value::Null, content: Some(content), is_error: false }
     }
 
     /// A result of work that failed: `{"error": message}`.
     #[must_use]
     pub fn error(message: impl Into<String>) -> Self {
-        Self { structured: serde_json::json!({ "error": message.into() }), is_error: true }
+        Self { structured: serde_json::json!({ "error": message.into() }), content: None, is_error: true }
     }
-}
-
-/// A call that goes on as a task of the tasks extension.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskHandle {
-    /// The task's id.
-    pub task_id: String,
-    /// How often to poll, in milliseconds.
-    pub poll_interval_ms: u64,
 }
 
 /// A call the tool set cannot even begin.
@@ -217,6 +227,9 @@ pub enum CallError {
     /// The server is at fault. The text is for the host's model; details go to the log.
     #[error("internal error: {0}")]
     Internal(String),
+    /// The call goes on as a task or not at all, and [`Call::tasks`] is false.
+    #[error("the tool goes on as a task, which this client did not declare")]
+    NeedsTasks,
 }
 
 #[cfg(test)]

@@ -1,27 +1,18 @@
 //! One tool call, in as many rounds as it needs.
-//!
-//! A handler that needs input says so and is entered again with the answers. In the stateless
-//! era the client carries its state and calls again; with `initialize` the rail asks the client
-//! while the call waits (`elicitation/create`), and the handler sees no difference.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use cyberine_protocol::model::{self, CallToolResult, ElicitForm, InputRequired, Task, TaskStatus};
+use cyberine_protocol::model::{CallToolResult, ClientCapabilities};
 use cyberine_protocol::{Answer, RpcError};
-use futures_util::future::try_join_all;
+use serde_json::value::to_raw_value;
 use serde_json::{Map, Value};
 
-use super::Request;
+use super::input::{Input, Needs, Next};
+use super::{Request, task};
 use crate::catalog::{Catalog, Refused};
 use crate::connection::Reply;
 use crate::seal::Binding;
-use crate::toolset::{Call, CallError, InputRequest, Outcome, TaskHandle, ToolResult};
-
-/// Rounds of questions after which a call is given up; clients give up there too.
-const MAX_ROUNDS: usize = 10;
-
-const METHOD: &str = "tools/call";
+use crate::toolset::{Call, CallError, Outcome, ToolResult};
 
 /// What the client wrote.
 pub(super) struct Asked {
@@ -31,39 +22,28 @@ pub(super) struct Asked {
     pub(super) request_state: Option<String>,
 }
 
-/// What the handler said it needs.
-struct Needs {
-    requests: BTreeMap<String, InputRequest>,
-    state: Value,
-}
-
 pub(super) async fn serve(request: &Request, asked: Asked) -> Reply {
     let server = request.server();
     let catalog = server.catalog(&request.caller);
-    let asked = match admit(request, &catalog, asked)? {
+    let mut asked = match admit(request, &catalog, asked)? {
         Ok(asked) => asked,
-        Err(refusal) => return Ok(complete(&refusal)),
+        Err(refusal) => return Ok(complete(refusal)),
     };
-    let mut state = opened(request, &asked)?;
-    let mut responses = asked.input_responses.clone();
-    for _ in 0..MAX_ROUNDS {
-        let call = round(request, &asked, std::mem::take(&mut responses), state.take());
-        let needs = match server.tools.call(call).await {
-            Ok(Outcome::Complete(result)) => return Ok(complete(&result)),
-            Ok(Outcome::Task(task)) => return Ok(created(request, task)),
+    let responses = std::mem::take(&mut asked.input_responses);
+    let mut input = Input::new(request, binding(request, &asked), responses, asked.request_state.as_deref())?;
+    loop {
+        let needs = match server.tools.call(round(request, &asked, input.take())).await {
+            Ok(Outcome::Complete(result)) => return Ok(complete(result)),
+            Ok(Outcome::Task(view)) => return Ok(Answer::Task(task::begun(view))),
             Ok(Outcome::InputRequired { requests, state }) => Needs { requests, state },
-            Err(CallError::UnknownTool(name)) => return Err(unknown_tool(request, name)),
-            Err(CallError::Internal(message)) => return Err(RpcError::internal(message)),
+            Err(error) => return refused(request, error),
         };
-        if request.revision.is_stateless() {
-            return sealed(request, &asked, needs);
-        }
-        match answers(request, &needs.requests).await {
-            Some(answers) => (responses, state) = (answers, Some(needs.state)),
-            None => return Ok(complete(&unanswered(&needs.requests))),
+        match input.ask(needs).await? {
+            Next::Again => {}
+            Next::Reply(answer) => return Ok(answer),
+            Next::Unanswered(why) => return Ok(complete(ToolResult::error(why.message()))),
         }
     }
-    Ok(complete(&ToolResult::error(format!("given up after {MAX_ROUNDS} rounds of questions"))))
 }
 
 /// Refuses what the set refuses, unknown tools and arguments that do not fit, in this order, so
@@ -91,6 +71,21 @@ fn admit(
     Ok(Ok(asked))
 }
 
+fn refused(request: &Request, error: CallError) -> Reply {
+    match error {
+        CallError::UnknownTool(name) => Err(unknown_tool(request, name)),
+        CallError::Internal(message) => Err(RpcError::internal(message)),
+        CallError::NeedsTasks if request.revision.is_stateless() => {
+            let tasks = ClientCapabilities { tasks: true, ..ClientCapabilities::default() };
+            Err(RpcError::missing_capability(tasks))
+        }
+        CallError::NeedsTasks => {
+            let message = "this tool goes on as a task, which this revision of the protocol has not";
+            Ok(complete(ToolResult::error(message)))
+        }
+    }
+}
+
 fn unknown_tool(request: &Request, name: String) -> RpcError {
     RpcError::unknown_tool(&request.server().tools.redact(name))
 }
@@ -98,90 +93,37 @@ fn unknown_tool(request: &Request, name: String) -> RpcError {
 fn binding<'a>(request: &'a Request, asked: &'a Asked) -> Binding<'a> {
     Binding {
         principal: request.caller.principal(),
-        method: METHOD,
+        method: "tools/call",
         name: &asked.name,
         arguments: &asked.arguments,
     }
 }
 
-/// The state the client brought back, verified.
-fn opened(request: &Request, asked: &Asked) -> Result<Option<Value>, RpcError> {
-    let Some(sealed) = &asked.request_state else { return Ok(None) };
-    let server = request.server();
-    let state = server.seal.open(binding(request, asked), sealed, server.clock.now());
-    state.map(Some).map_err(|error| RpcError::invalid_params(error.to_string()))
-}
-
-/// The reply that sends the client for answers.
-fn sealed(request: &Request, asked: &Asked, needs: Needs) -> Reply {
-    let server = request.server();
-    let state = server.seal.seal(binding(request, asked), &needs.state, server.clock.now());
-    let state = state.map_err(|error| RpcError::internal(error.to_string()))?;
-    let requests = needs.requests.into_iter().map(|(key, asked)| (key, form(&asked))).collect();
-    Ok(Answer::InputRequired(InputRequired { requests, request_state: Some(state) }))
-}
-
-fn round(
-    request: &Request,
-    asked: &Asked,
-    input_responses: BTreeMap<String, Value>,
-    state: Option<Value>,
-) -> Call {
+fn round(request: &Request, asked: &Asked, input: (BTreeMap<String, Value>, Option<Value>)) -> Call {
+    let (input_responses, state) = input;
     Call {
         name: asked.name.clone(),
         arguments: asked.arguments.clone(),
         caller: request.caller.clone(),
+        capabilities: request.capabilities,
+        tasks: request.takes_tasks(),
         input_responses,
         state,
         progress: request.progress.clone(),
+        log: request.log(),
         cancel: request.cancel.clone(),
         background: request.background(),
     }
 }
 
-/// Asks the client, all questions at once. `None` where it cannot be asked, does not answer in
-/// time, or answers with an error: some hosts declare forms and never show one.
-async fn answers(
-    request: &Request,
-    requests: &BTreeMap<String, InputRequest>,
-) -> Option<BTreeMap<String, Value>> {
-    if !request.capabilities.elicitation_form {
-        return None;
-    }
-    let asked = requests.iter().map(|(key, question)| async move {
-        let answer = request.connection().ask(request.entry.key, &form(question)).map_err(|_| ())?;
-        let answer = answer.await.map_err(|_| ())?.map_err(|_| ())?;
-        Ok::<_, ()>((key.clone(), answer))
-    });
-    let limit: Duration = request.server().answer_limit;
-    let answers = tokio::time::timeout(limit, try_join_all(asked)).await;
-    answers.ok()?.ok().map(|pairs| pairs.into_iter().collect())
+pub(super) fn complete(result: ToolResult) -> Answer {
+    Answer::Call(wire_result(result))
 }
 
-fn form(question: &InputRequest) -> model::InputRequest {
-    let InputRequest::Form { message, schema } = question;
-    model::InputRequest::Form(ElicitForm { message: message.clone(), requested_schema: schema.clone() })
-}
-
-fn unanswered(requests: &BTreeMap<String, InputRequest>) -> ToolResult {
-    let questions: Vec<&str> =
-        requests.values().map(|InputRequest::Form { message, .. }| message.as_str()).collect();
-    ToolResult::error(format!("input is needed and this client gave none: {}", questions.join("; ")))
-}
-
-fn complete(result: &ToolResult) -> Answer {
-    Answer::Call(CallToolResult::structured(&result.structured, result.is_error))
-}
-
-fn created(request: &Request, task: TaskHandle) -> Answer {
-    let now = request.server().clock.now().to_string();
-    Answer::Task(Task {
-        task_id: task.task_id,
-        status: TaskStatus::Working,
-        status_message: None,
-        created_at: now.clone(),
-        last_updated_at: now,
-        ttl_ms: None,
-        poll_interval_ms: Some(task.poll_interval_ms),
-    })
+pub(super) fn wire_result(result: ToolResult) -> CallToolResult {
+    let ToolResult { structured, content, is_error } = result;
+    let Some(content) = content else { return CallToolResult::structured(&structured, is_error) };
+    // A `Value` has only string keys, the one thing that could fail.
+    let structured = if structured.is_null() { None } else { to_raw_value(&structured).ok() };
+    CallToolResult { content, structured, is_error, meta: Map::new() }
 }

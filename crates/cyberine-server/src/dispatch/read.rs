@@ -1,17 +1,21 @@
 //! Lists and contents of resources.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cyberine_protocol::model::{
     self, CacheHint, CacheScope, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult,
-    ResourceBody,
 };
 use cyberine_protocol::{Answer, RpcError};
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 use super::Request;
+use super::input::{Input, Needs, Next};
 use crate::connection::Reply;
-use crate::resource_set::{Resource, ResourceContents, ResourceError, ResourceSet, ResourceTemplate};
+use crate::resource_set::{
+    ReadOutcome, Resource, ResourceContents, ResourceError, ResourceRead, ResourceSet, ResourceTemplate,
+};
+use crate::seal::Binding;
 use crate::server::Server;
 
 /// The code of a resource behind a closed gate.
@@ -19,6 +23,13 @@ const UNAUTHORIZED: i64 = -33001;
 
 /// Templates change with the program only.
 const TEMPLATES_CACHE: CacheHint = CacheHint { ttl_ms: 3_600_000, scope: CacheScope::Public };
+
+/// What the client wrote.
+pub(super) struct Asked {
+    pub(super) uri: String,
+    pub(super) input_responses: BTreeMap<String, Value>,
+    pub(super) request_state: Option<String>,
+}
 
 pub(super) fn templates(server: &Server) -> Reply {
     let templates = resources(server)?.templates().into_iter().map(wire_template).collect();
@@ -38,12 +49,31 @@ pub(super) async fn list(request: &Request, cursor: Option<String>) -> Reply {
     }))
 }
 
-pub(super) async fn contents(request: &Request, uri: String) -> Reply {
-    let contents = resources(request.server())?.read(request.caller.clone(), uri).await.map_err(rpc_error)?;
-    Ok(Answer::Contents(ReadResourceResult {
-        contents: vec![wire_contents(contents)],
-        cache: CacheHint::NONE,
-    }))
+pub(super) async fn contents(request: &Request, asked: Asked) -> Reply {
+    let resources = resources(request.server())?;
+    let Asked { uri, input_responses, request_state } = asked;
+    let (principal, no_arguments) = (request.caller.principal(), Map::new());
+    let binding = Binding { principal, method: "resources/read", name: &uri, arguments: &no_arguments };
+    let mut input = Input::new(request, binding, input_responses, request_state.as_deref())?;
+    loop {
+        let (input_responses, state) = input.take();
+        let (caller, capabilities) = (request.caller.clone(), request.capabilities);
+        let read = ResourceRead { uri: uri.clone(), caller, capabilities, input_responses, state };
+        let needs = match resources.read(read).await.map_err(rpc_error)? {
+            ReadOutcome::Contents(contents) => return Ok(wire_read(contents)),
+            ReadOutcome::InputRequired { requests, state } => Needs { requests, state },
+        };
+        match input.ask(needs).await? {
+            Next::Again => {}
+            Next::Reply(answer) => return Ok(answer),
+            Next::Unanswered(why) => return Err(why.into_error()),
+        }
+    }
+}
+
+fn wire_read(contents: Vec<ResourceContents>) -> Answer {
+    let contents = contents.into_iter().map(wire_contents).collect();
+    Answer::Contents(ReadResourceResult { contents, cache: CacheHint::NONE })
 }
 
 pub(super) fn resources(server: &Server) -> Result<&Arc<dyn ResourceSet>, RpcError> {
@@ -98,11 +128,6 @@ fn wire_resource(resource: Resource) -> model::Resource {
 }
 
 fn wire_contents(contents: ResourceContents) -> model::ResourceContents {
-    let ResourceContents { uri, mime_type, text } = contents;
-    model::ResourceContents {
-        uri,
-        mime_type: Some(mime_type),
-        body: ResourceBody::Text(text),
-        meta: Map::new(),
-    }
+    let ResourceContents { uri, mime_type, body } = contents;
+    model::ResourceContents { uri, mime_type: Some(mime_type), body, meta: Map::new() }
 }

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cyberine_server::{
-    Annotations, Call, CallError, InputRequest, Outcome, Resource, ResourceContents, ResourceError,
-    ResourcePage, ResourceSet, ResourceTemplate, ResourceWatch, Tool, ToolResult, ToolSet,
+    Annotations, Call, CallError, ElicitForm, InputRequest, Outcome, ReadOutcome, Resource, ResourceBody,
+    ResourceContents, ResourceError, ResourcePage, ResourceRead, ResourceSet, ResourceTemplate,
+    ResourceWatch, Tool, ToolResult, ToolSet,
 };
 use cyberine_types::Caller;
 use futures_util::future::BoxFuture;
@@ -196,7 +197,8 @@ fn ask(call: &Call) -> Result<Outcome, CallError> {
 
 fn needs(key: &str, state: Value) -> Result<Outcome, CallError> {
     let schema = json!({ "type": "object", "properties": { key: { "type": "string" } }, "required": [key] });
-    let request = InputRequest::Form { message: format!("your {key}, please"), schema };
+    let message = format!("your {key}, please");
+    let request = InputRequest::Form(ElicitForm { message, requested_schema: schema });
     Ok(Outcome::InputRequired { requests: BTreeMap::from([(key.to_owned(), request)]), state })
 }
 
@@ -265,7 +267,8 @@ impl ResourceSet for FixtureResources {
         })
     }
 
-    fn read(&self, caller: Caller, uri: String) -> BoxFuture<'_, Result<ResourceContents, ResourceError>> {
+    fn read(&self, read: ResourceRead) -> BoxFuture<'_, Result<ReadOutcome, ResourceError>> {
+        let ResourceRead { caller, uri, .. } = read;
         Box::pin(async move {
             let (mime_type, text) = match self.find(&caller, &uri) {
                 Some(Watch::Thing(changes)) => {
@@ -279,7 +282,9 @@ impl ResourceSet for FixtureResources {
                 Some(_) => ("text/plain", String::new()),
                 None => return Err(ResourceError::NotFound { uri }),
             };
-            Ok(ResourceContents { uri, mime_type: mime_type.to_owned(), text })
+            let body = ResourceBody::Text(text);
+            let contents = ResourceContents { uri, mime_type: mime_type.to_owned(), body };
+            Ok(ReadOutcome::Contents(vec![contents]))
         })
     }
 
