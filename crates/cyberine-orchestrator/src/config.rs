@@ -1,5 +1,7 @@
 //! The `[orchestrate]` section of the configuration.
 
+mod misfit;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,9 +14,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::criteria::Criterion;
 use crate::plan::Gate;
 use crate::trial::JudgeCommand;
+pub use misfit::Misfit;
 
 /// The longest an approval can be waited for, in seconds: 30 days.
 const MAX_APPROVAL_SECONDS: u64 = 30 * 24 * 60 * 60;
+/// How long one is waited for where nobody says so.
+const DEFAULT_APPROVAL_SECONDS: u64 = 3_600;
 
 /// The most rounds.
 const MAX_ROUNDS: usize = 5;
@@ -40,8 +45,9 @@ pub struct OrchestrateConfig {
     /// The providers that may judge, by name, in order of preference; those that are no
     /// candidates are asked first. Empty: the candidates themselves.
     pub judge_providers: Vec<String>,
-    /// How many candidates must have answered for judging to take place; never more than there
-    /// are candidates.
+    /// How many candidates must have answered for judging to take place: at least one, and never
+    /// more than there are candidates.
+    #[serde(deserialize_with = "quorum")]
     pub quorum: usize,
     /// How many answers suffice, at least 1 and at least the quorum: once they are there, the
     /// other candidates are stopped. Unset: every candidate is waited for.
@@ -51,7 +57,8 @@ pub struct OrchestrateConfig {
     /// majority nor a winner, those that answered are shown each other's answers and asked again.
     #[serde(deserialize_with = "rounds")]
     pub rounds: usize,
-    /// How many candidates are asked at once.
+    /// How many candidates are asked at once, at least one.
+    #[serde(deserialize_with = "max_parallel")]
     pub max_parallel: usize,
     /// How often a turn is asked again that failed without having been let in: from 0 to 10.
     #[serde(deserialize_with = "retries")]
@@ -70,9 +77,11 @@ pub struct OrchestrateConfig {
     pub criteria: Vec<Criterion>,
     /// What the judge `command` runs.
     pub judge_command: Option<JudgeCommand>,
-    /// The longest silence of a provider, in seconds; a provider's own `idle_seconds` goes before.
+    /// The longest silence of a provider, in seconds, at least one; a provider's own `idle_seconds` goes before.
+    #[serde(deserialize_with = "idle_seconds")]
     pub idle_seconds: u64,
-    /// The longest turn of a provider, in seconds; a provider's own `wall_seconds` goes before.
+    /// The longest turn of a provider, in seconds, at least one; a provider's own `wall_seconds` goes before.
+    #[serde(deserialize_with = "wall_seconds")]
     pub wall_seconds: u64,
     /// Whether somebody has to approve of a run before it is judged.
     pub approval: Approval,
@@ -138,11 +147,42 @@ impl Default for OrchestrateConfig {
             idle_seconds: Limits::default().idle.as_secs(),
             wall_seconds: Limits::default().wall.as_secs(),
             approval: Approval::Never,
-            approval_seconds: 3_600,
+            approval_seconds: DEFAULT_APPROVAL_SECONDS,
             approval_default: Choice::Reject,
             roles: BTreeMap::new(),
         }
     }
+}
+
+/// A number that must not be zero.
+fn at_least_one<'de, D, N>(key: &str, input: D) -> Result<N, D::Error>
+where
+    D: Deserializer<'de>,
+    N: Deserialize<'de> + PartialEq + Default,
+{
+    let number = N::deserialize(input)?;
+    if number == N::default() {
+        return Err(serde::de::Error::custom(format!(
+            "`{key}` is 0, and must be at least 1; leave it out for the default"
+        )));
+    }
+    Ok(number)
+}
+
+fn quorum<'de, D: Deserializer<'de>>(input: D) -> Result<usize, D::Error> {
+    at_least_one("quorum", input)
+}
+
+fn max_parallel<'de, D: Deserializer<'de>>(input: D) -> Result<usize, D::Error> {
+    at_least_one("max_parallel", input)
+}
+
+fn idle_seconds<'de, D: Deserializer<'de>>(input: D) -> Result<u64, D::Error> {
+    at_least_one("idle_seconds", input)
+}
+
+fn wall_seconds<'de, D: Deserializer<'de>>(input: D) -> Result<u64, D::Error> {
+    at_least_one("wall_seconds", input)
 }
 
 fn first<'de, D: Deserializer<'de>>(input: D) -> Result<Option<usize>, D::Error> {
@@ -298,6 +338,10 @@ mod tests {
         let role = |key: &str, value: &str| format!(r#"{{"roles":{{"a":{{"{key}":{value}}}}}}}"#);
         for (wrong, said) in [
             (r#"{"first":0}"#.to_owned(), "`first` is 0"),
+            (r#"{"quorum":0}"#.to_owned(), "`quorum` is 0, and must be at least 1"),
+            (r#"{"max_parallel":0}"#.to_owned(), "`max_parallel` is 0"),
+            (r#"{"idle_seconds":0}"#.to_owned(), "`idle_seconds` is 0"),
+            (r#"{"wall_seconds":0}"#.to_owned(), "`wall_seconds` is 0"),
             (r#"{"rounds":0}"#.to_owned(), "`rounds` is 0, and not from 1 to 5"),
             (r#"{"rounds":6}"#.to_owned(), "`rounds` is 6"),
             (r#"{"retries":11}"#.to_owned(), "`retries` is 11, and not from 0 to 10"),

@@ -49,7 +49,7 @@ mod trial;
 mod turn;
 
 pub use adversarial::ADVERSARIAL;
-pub use config::{Approval, JudgeKind, OrchestrateConfig, RoleConfig};
+pub use config::{Approval, JudgeKind, Misfit, OrchestrateConfig, RoleConfig};
 pub use consensus::{Answer, CONSENSUS, consensus};
 pub use control::{Control, ControlSource, NoControls};
 pub use criteria::{Criterion, Rubric, RubricError};

@@ -1,6 +1,6 @@
 use super::*;
 use crate::bounded::MAX_RESULT;
-use cyberine_run_store::{RunState, VerdictOutcome};
+use cyberine_run_store::{CriterionScore, RunState, VerdictOutcome};
 use cyberine_types::{Billing, RunId, Timestamp, Usage};
 
 fn candidate(id: &str, output: &str) -> Candidate {
@@ -145,4 +145,25 @@ fn scripted_answers_are_labelled() {
     let view = bounded(&scripted);
     assert_eq!(view["label"], SCRIPTED_LABEL);
     assert_eq!(view["detail"], "d; scripted answers, no model was called");
+}
+
+#[test]
+fn the_scores_by_criterion_are_shown_and_cut_where_they_are_too_many() {
+    let scored = |count: usize| {
+        let mut run = run("t", (0..count).map(|at| candidate(&format!("c{at}"), "x")).collect());
+        let name = |at: usize| format!("{at:x<40}");
+        let criteria = (0..12).map(|at| CriterionScore { name: name(at), weight: 100, score: 7.25 });
+        let criteria: Vec<_> = criteria.collect();
+        let verdict = run.steps[0].verdict.as_mut().unwrap();
+        verdict.votes.iter_mut().for_each(|vote| vote.criteria.clone_from(&criteria));
+        bounded(&run)
+    };
+    let few = scored(2);
+    let shown = few["steps"][0]["verdict"]["votes"][1]["criteria"].as_array().unwrap();
+    assert_eq!((shown.len(), &shown[0]["weight"], &shown[0]["score"]), (12, &json!(100), &json!(7.25)));
+    let many = scored(60);
+    assert!(size(&many) <= MAX_RESULT && many["truncated"] == true, "{}", size(&many));
+    assert!(
+        many["steps"][0]["verdict"]["votes"][0]["criteria"].as_array().is_some_and(|all| !all.is_empty())
+    );
 }
