@@ -9,6 +9,7 @@ mod ask;
 mod batch;
 mod body;
 mod effect;
+mod flight;
 mod params;
 mod profile;
 mod receive;
@@ -21,7 +22,8 @@ use crate::jsonrpc::{ENDS, RequestId, RpcError, request_id_of_ends};
 use crate::model::{DetailedTask, InputRequest, ListKind, LogLevel, SubscriptionFilter};
 use crate::revision::Revision;
 use crate::strict::{Limits, StrictError};
-use table::{Method, News, Table};
+use flight::{Method, News};
+use table::Table;
 
 pub(crate) use params::{CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, Meta, PROTOCOL_VERSION, Params};
 

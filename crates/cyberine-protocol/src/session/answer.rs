@@ -1,5 +1,5 @@
 use super::effect::Answer;
-use super::table::{Flight, Method};
+use super::flight::{Flight, Method};
 use crate::jsonrpc::RpcError;
 use crate::model::{ClientCapabilities, InputRequest, TaskState};
 

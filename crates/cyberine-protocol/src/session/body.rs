@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::effect::InboundBody;
 use super::params::{Params, invalid, object, object_members, required, string};
-use super::table::Method;
+use super::flight::Method;
 use crate::jsonrpc::{RpcError, elements, text};
 use crate::model::{CompletionRef, SubscriptionFilter};
 use crate::revision::Revision;

@@ -1,6 +1,7 @@
 use super::effect::{Effect, Ignored, Inbound, InboundBody, RequestKey};
 use super::params::{Meta, Params};
-use super::table::{BatchKey, Flight, Method};
+use super::flight::{Flight, Method};
+use super::table::BatchKey;
 use super::{LegacyClient, ServerSession, batch};
 use crate::encode;
 use crate::jsonrpc::{Incoming, RequestId, RpcError, classify, excerpt, request_id};

@@ -16,4 +16,5 @@ mod requests;
 mod strict;
 mod subscriptions;
 mod support;
+mod tasks;
 mod wire_examples;

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use cyberine_protocol::model::CallToolResult;
+use cyberine_protocol::model::{CallToolResult, InputRequest, LogLevel};
 use cyberine_protocol::{Answer, Effect, RequestKey, Revision};
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{parse, request, session_of};
 
@@ -16,6 +16,9 @@ enum Step {
     Cancel { id: u8 },
     Progress { nth: usize, by: u8 },
     EndProgress { nth: usize },
+    Log { nth: usize },
+    Ask { nth: usize },
+    Answer { nth: usize },
 }
 
 /// What is known of one request, kept for ever so that keys of the past are used too.
@@ -30,9 +33,18 @@ struct Known {
     progress: f64,
 }
 
+/// A question, kept for ever too.
+#[derive(Debug, Clone)]
+struct Asked {
+    of: usize,
+    id: Value,
+    answered: bool,
+}
+
 #[derive(Default)]
 struct Reference {
     known: Vec<Known>,
+    asked: Vec<Asked>,
     /// Who a cancellation of an id reaches: whoever used it last.
     ids: HashMap<u8, usize>,
 }
@@ -80,6 +92,33 @@ impl Reference {
         may
     }
 
+    fn may_log(&self, nth: usize) -> bool {
+        let known = &self.known[nth];
+        // The stateless ones did not ask for a log.
+        !known.gone && !known.stateless
+    }
+
+    fn may_ask(&self, nth: usize) -> bool {
+        let known = &self.known[nth];
+        !known.gone && !known.answered && !known.stateless
+    }
+
+    /// Questions of a request that wait for their answer.
+    fn open_asks(&self, of: usize) -> usize {
+        self.asked.iter().filter(|asked| asked.of == of && self.is_asked(asked)).count()
+    }
+
+    fn is_asked(&self, asked: &Asked) -> bool {
+        let known = &self.known[asked.of];
+        !asked.answered && !known.gone && !known.answered
+    }
+
+    fn answer(&mut self, nth: usize) -> bool {
+        let may = self.is_asked(&self.asked[nth]);
+        self.asked[nth].answered = true;
+        may
+    }
+
     fn end_progress(&mut self, nth: usize) {
         let known = &mut self.known[nth];
         known.gone |= known.answered;
@@ -97,6 +136,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..4_u8).prop_map(|id| Step::Cancel { id }),
         2 => (0..40_usize, 0..6_u8).prop_map(|(nth, by)| Step::Progress { nth, by }),
         1 => (0..40_usize).prop_map(|nth| Step::EndProgress { nth }),
+        1 => (0..40_usize).prop_map(|nth| Step::Log { nth }),
+        2 => (0..40_usize).prop_map(|nth| Step::Ask { nth }),
+        1 => (0..40_usize).prop_map(|nth| Step::Answer { nth }),
     ]
 }
 
@@ -139,9 +181,17 @@ proptest! {
                 }
                 Step::Cancel { id } => {
                     let line = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } });
-                    let effects = session.receive(line.to_string().as_bytes());
-                    match (reference.cancel(id), &effects[..]) {
-                        (Some(expected), [Effect::Cancel(key)]) => prop_assert_eq!(*key, expected),
+                    let line = line.to_string();
+                    let would = session.would_cancel(line.as_bytes());
+                    let asked = reference.ids.get(&id).map_or(0, |nth| reference.open_asks(*nth));
+                    let effects = session.receive(line.as_bytes());
+                    let reached = reference.cancel(id);
+                    prop_assert_eq!(would, reached.is_some());
+                    match (reached, &effects[..]) {
+                        (Some(expected), [Effect::Cancel(key), cancelled @ ..]) => {
+                            prop_assert_eq!(*key, expected);
+                            prop_assert_eq!(cancelled.len(), asked);
+                        }
                         (None, [Effect::Ignored(_)]) => {}
                         other => prop_assert!(false, "{other:?}"),
                     }
@@ -153,6 +203,32 @@ proptest! {
                     if let Some(line) = line {
                         prop_assert_eq!(&parse(&line)["params"]["progressToken"], &json!(reference.known[nth].token));
                     }
+                }
+                Step::Log { nth } => {
+                    let nth = nth % count;
+                    let line = session.log(reference.known[nth].key, LogLevel::Warning, None, &json!("x"));
+                    prop_assert_eq!(line.is_some(), reference.may_log(nth));
+                }
+                Step::Ask { nth } => {
+                    let nth = nth % count;
+                    let asked = session.ask(reference.known[nth].key, &InputRequest::Roots);
+                    prop_assert_eq!(asked.is_ok(), reference.may_ask(nth));
+                    if let Ok((_, line)) = asked {
+                        let id = parse(&line)["id"].clone();
+                        prop_assert!(reference.asked.iter().all(|earlier| earlier.id != id));
+                        reference.asked.push(Asked { of: nth, id, answered: false });
+                    }
+                }
+                Step::Answer { .. } if reference.asked.is_empty() => {}
+                Step::Answer { nth } => {
+                    let nth = nth % reference.asked.len();
+                    let id = &reference.asked[nth].id;
+                    let line = json!({ "jsonrpc": "2.0", "id": id, "result": { "roots": [] } }).to_string();
+                    let effects = session.receive(line.as_bytes());
+                    let [effect] = &effects[..] else { panic!("{effects:?}") };
+                    let key = reference.known[reference.asked[nth].of].key;
+                    let reached = matches!(effect, Effect::Answered { key: of, answer: Ok(_), .. } if *of == key);
+                    prop_assert_eq!(reached, reference.answer(nth));
                 }
                 Step::EndProgress { nth } => {
                     let nth = nth % count;
