@@ -153,4 +153,43 @@ mod tests {
         assert!(whole(b"HTTP/1.1 200 OK\r\n\r\n").is_err());
         assert!(whole(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{\"error\":1").is_err());
     }
+    /// A server that answers every head with the same, or reads nothing at all.
+    fn server(answers: bool) -> String {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        std::thread::spawn(move || {
+            let mut silent = Vec::new();
+            for mut stream in listener.incoming().map(Result::unwrap) {
+                if !answers {
+                    silent.push(stream);
+                    continue;
+                }
+                std::thread::spawn(move || {
+                    let mut reader = std::io::BufReader::new(stream.try_clone().unwrap());
+                    while crate::http::Head::read(&mut reader).unwrap().is_some() {
+                        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}").unwrap();
+                    }
+                });
+            }
+        });
+        address
+    }
+
+    #[test]
+    fn many_ask_as_often_as_they_are_to() {
+        let address = server(true);
+        let request = || crate::http::request("POST", &address, &[], None);
+        let mut lines: Vec<Line> = (0..5).map(|_| Line::open(&address, request()).unwrap()).collect();
+        lines[0].ask().unwrap();
+        all(&mut lines, 100).unwrap();
+        assert_eq!(lines.iter().map(|line| line.answered).sum::<u64>(), 101);
+        assert!(lines.iter().all(|line| line.answered > 0));
+    }
+
+    #[test]
+    fn stuffing_ends_where_nothing_is_taken() {
+        let address = server(false);
+        let mut line = Line::open(&address, vec![b'x'; 3000]).unwrap();
+        assert!(line.stuff().unwrap() > 1 << 12);
+    }
 }
