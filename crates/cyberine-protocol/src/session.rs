@@ -65,8 +65,8 @@ impl ServerSession {
     /// The ids of questions carry `ask_scope`, by which [`ask_scope_of`](crate::ask_scope_of) finds the
     /// session an answer belongs to: give each session of a client its own.
     #[must_use]
-    pub fn resumed(profile: impl Into<SharedProfile>, client: Option<LegacyClient>, ask_scope: u64) -> Self {
-        Self { profile: profile.into(), client, table: Table::scoped(ask_scope) }
+    pub fn resumed(profile: SharedProfile, client: Option<LegacyClient>, ask_scope: u64) -> Self {
+        Self { profile, client, table: Table::scoped(ask_scope) }
     }
 
     /// What `initialize` agreed in this session or before it, and the level of the log that was set.

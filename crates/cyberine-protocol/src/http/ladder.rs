@@ -1,10 +1,12 @@
+use std::borrow::Cow;
+
 use super::head::{Field, HttpHead};
 use super::params::HeaderParams;
 use super::refusal::Refusal;
 use super::value::{decode_value, encode_value};
 use super::{METHOD, NAME, PROTOCOL_VERSION};
 use crate::jsonrpc::{
-    Incoming, Malformed, RequestId, RpcError, classify, elements, excerpt, request_id, text,
+    Incoming, Malformed, RequestId, RpcError, classify, elements, excerpt, members, request_id, text,
 };
 use crate::revision::Revision;
 use crate::session::{Meta, Params};
@@ -52,11 +54,31 @@ pub enum Post {
 pub struct Posted<'a> {
     /// What it is.
     pub post: Post,
+    /// The method of a request or a notification, as it was written.
+    pub method: Option<Cow<'a, str>>,
+    json: &'a str,
     id: Option<RequestId>,
+    params: Option<&'a str>,
     arguments: Option<&'a str>,
 }
 
-impl Posted<'_> {
+impl<'a> Posted<'a> {
+    /// `traceparent` and `tracestate` of its `_meta` (2026-07-28, `basic`, "Trace context"), unchecked.
+    /// `None` where the first is not there.
+    #[must_use]
+    pub fn trace(&self) -> Option<(Cow<'a, str>, Option<Cow<'a, str>>)> {
+        let (_, meta) = members(self.params?).find(|(key, _)| key == "_meta")?;
+        let member = |name| members(meta).find(|(key, _)| key == name).and_then(|(_, value)| text(value));
+        Some((member("traceparent")?, member("tracestate")))
+    }
+
+    /// The messages in it, one by one: those of a batch, or itself. Each goes to the session that has
+    /// what it answers or cancels.
+    pub fn parts(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let one = Some(self.json).filter(|json| !json.starts_with('['));
+        one.into_iter().chain(elements(self.json)).map(str::as_bytes)
+    }
+
     /// Checks the headers that mirror arguments of the tool that is called.
     ///
     /// # Errors
@@ -126,16 +148,18 @@ pub fn judge<'a>(head: &HttpHead<'_>, body: &'a [u8], limits: Limits) -> Result<
     }
     match classify(json) {
         Ok(Incoming::Request { id, method, params }) => match request(head, &method, params) {
-            Ok((post, arguments)) => Ok(Posted { post, id: Some(id), arguments }),
+            Ok((post, arguments)) => {
+                Ok(Posted { post, method: Some(method), json, id: Some(id), params, arguments })
+            }
             Err(error) => Err(Refusal::of(400, Some(&id), &error)),
         },
         Ok(Incoming::Notification { method, params }) => {
             let post = notification(head, &method, params).map_err(|error| Refusal::new(400, &error))?;
-            Ok(Posted { post, id: None, arguments: None })
+            Ok(Posted { post, method: Some(method), json, id: None, params, arguments: None })
         }
         Ok(Incoming::Response { id, .. }) => {
             let post = response(head, id.as_ref()).map_err(|error| Refusal::new(400, &error))?;
-            Ok(Posted { post, id: None, arguments: None })
+            Ok(Posted { post, method: None, json, id: None, params: None, arguments: None })
         }
         Err(Malformed { id, reason }) => {
             Err(Refusal::of(400, id.as_ref(), &RpcError::invalid_request(reason)))
@@ -156,7 +180,7 @@ fn unreadable(body: &[u8], error: &StrictError) -> Refusal {
     }
 }
 
-fn batch<'a>(head: &HttpHead<'_>, json: &str) -> Result<Posted<'a>, Refusal> {
+fn batch<'a>(head: &HttpHead<'_>, json: &'a str) -> Result<Posted<'a>, Refusal> {
     let refused = |error: RpcError| Refusal::new(400, &error);
     let version = legacy_version(head).map_err(refused)?;
     if version.is_some_and(|version| !version.has_batches()) {
@@ -166,7 +190,8 @@ fn batch<'a>(head: &HttpHead<'_>, json: &str) -> Result<Posted<'a>, Refusal> {
     let silent =
         |part| matches!(classify(part), Ok(Incoming::Notification { .. } | Incoming::Response { .. }));
     let answered = elements(json).next().is_none() || !elements(json).all(silent);
-    Ok(Posted { post: Post::Legacy { version, answered }, id: None, arguments: None })
+    let post = Post::Legacy { version, answered };
+    Ok(Posted { post, method: None, json, id: None, params: None, arguments: None })
 }
 
 type Judged<'a> = Result<(Post, Option<&'a str>), RpcError>;
@@ -203,7 +228,7 @@ fn stateless<'a>(head: &HttpHead<'_>, method: &str, params: &Params<'a>, meta: &
         name_agrees(head.name, member, value)?;
     }
     let tool = named.filter(|_| method == "tools/call").and_then(|(_, value)| value.and_then(text));
-    let post = Post::Stateless { revision, tool: tool.map(std::borrow::Cow::into_owned) };
+    let post = Post::Stateless { revision, tool: tool.map(Cow::into_owned) };
     Ok((post, params.arguments))
 }
 

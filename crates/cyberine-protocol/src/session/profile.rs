@@ -81,12 +81,6 @@ impl From<ServerProfile> for SharedProfile {
     }
 }
 
-impl Default for SharedProfile {
-    fn default() -> Self {
-        ServerProfile::default().into()
-    }
-}
-
 impl SharedProfile {
     /// The profile.
     #[must_use]

@@ -341,6 +341,17 @@ fn what_is_wrong_with_a_session_is_told_with_the_id_of_the_request() {
     assert_eq!(told(&news.of_wrong_version(LEGACY).unwrap()), (400, -32600, json!(null)));
 }
 
+#[test]
+fn a_batch_comes_apart_into_its_messages() {
+    let answer = r#"{"jsonrpc":"2.0","id":"cyberine-1-1","result":[]}"#;
+    let news = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+    let both = format!(" [ {answer} , {news} ] ");
+    let parts: Vec<&[u8]> = posted(&both, None).parts().collect();
+    assert_eq!(parts, [answer.as_bytes(), news.as_bytes()]);
+    let alone: Vec<&[u8]> = posted(answer, None).parts().collect();
+    assert_eq!(alone, [answer.as_bytes()]);
+}
+
 /// A client's own headers are right for its own messages, whatever its names are.
 #[test]
 fn mirrored_headers_climb_the_ladder() {
