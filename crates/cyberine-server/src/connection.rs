@@ -1,4 +1,4 @@
-//! One client: its session, its requests and its output.
+//! One client on a pipe, or one exchange of it: a session, its requests and its output.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -10,36 +10,41 @@ use std::vec;
 
 use cyberine_protocol::model::InputRequest;
 use cyberine_protocol::{
-    Answer, AskError, AskKey, Effect, Inbound, InboundBody, RequestKey, RpcError, ServerSession,
+    Answer, AskError, AskKey, Effect, Inbound, InboundBody, LegacyClient, RequestKey, RpcError, ServerSession,
 };
+use cyberine_types::{Caller, ClientInfo, Identity};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument as _;
 
 use crate::dispatch::{self, Request};
 use crate::lines::Line;
 use crate::output::{Flush, Output};
 use crate::server::Server;
-use follow::{Followed, Follower, Follows, Listening};
-use places::Places;
+use follow::{Followed, Follower, Listening};
 
+mod announce;
 mod entry;
 pub(crate) mod follow;
+mod log;
 mod places;
+mod shared;
+mod watched;
 
 pub(crate) use entry::{Entry, News};
-
-/// Resources that are read at once. Each may be as large as a line, and is kept until the queue to
-/// the client takes it.
-const MAX_READS: usize = 4;
+pub(crate) use shared::Shared;
 
 /// The code of a refusal for want of a place, outside the range JSON-RPC reserves.
 const BUSY: i64 = -33003;
 
-/// How long tasks have to end, and the last lines to be read.
+/// The code of a request that the end of the server cut short, as [`BUSY`].
+const ENDED: i64 = -33004;
+
+/// How long the last lines have to be read.
 const END_WAIT: Duration = Duration::from_millis(200);
 
 /// What a client answered to a question, or why it did not.
@@ -80,42 +85,74 @@ pub(crate) enum Performed {
     UpToPlace,
 }
 
-/// One client's connection. Locks are taken in this order: session, subscriptions, output; none is
-/// held while a handler runs.
+/// Where the lines of a client come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A pipe, which carries one after the other until it ends.
+    Pipe,
+    /// One message that came by itself, as over HTTP: when it is answered, the output is sealed.
+    Exchange,
+}
+
+/// One client's connection, or one exchange of a client that sends every message by itself. Locks are
+/// taken in this order: session, subscriptions, output; none is held while a handler runs.
 pub(crate) struct Connection {
     pub(crate) server: Arc<Server>,
     pub(crate) output: Output,
+    kind: Kind,
+    identity: Arc<Identity>,
     session: Mutex<ServerSession>,
     /// The cancellation of every request that is in flight, or whose news or tasks go on.
     requests: Mutex<HashMap<RequestKey, CancellationToken>>,
     asks: Mutex<HashMap<AskKey, oneshot::Sender<ClientAnswer>>>,
-    places: Places,
-    reads: Arc<Semaphore>,
-    follows: Follows,
-    /// Calls in flight.
-    calls: TaskTracker,
+    shared: Arc<Shared>,
     /// What goes on after replies.
     pub(crate) background: TaskTracker,
-    /// Ends with the server.
-    pub(crate) scope: CancellationToken,
 }
 
 impl Connection {
+    /// A pipe, whose client is whom the server's transport vouches for.
     pub(crate) fn new(server: Arc<Server>, output: Output) -> Arc<Self> {
         let session = ServerSession::new(server.profile.clone());
-        Arc::new(Self {
+        let identity = Arc::clone(&server.identity);
+        Arc::new(Self::of(Kind::Pipe, server, identity, session, output, Arc::default()))
+    }
+
+    /// One exchange of a client that shares `shared` with its others.
+    pub(crate) fn of_exchange(
+        server: Arc<Server>,
+        identity: Arc<Identity>,
+        session: ServerSession,
+        output: Output,
+        shared: Arc<Shared>,
+    ) -> Arc<Self> {
+        Arc::new(Self::of(Kind::Exchange, server, identity, session, output, shared))
+    }
+
+    fn of(
+        kind: Kind,
+        server: Arc<Server>,
+        identity: Arc<Identity>,
+        session: ServerSession,
+        output: Output,
+        shared: Arc<Shared>,
+    ) -> Self {
+        Self {
             server,
             output,
+            kind,
+            identity,
             session: Mutex::new(session),
             requests: Mutex::default(),
             asks: Mutex::default(),
-            places: Places::new(),
-            reads: Arc::new(Semaphore::new(MAX_READS)),
-            follows: Follows::new(),
-            calls: TaskTracker::new(),
-            background: TaskTracker::new(),
-            scope: CancellationToken::new(),
-        })
+            background: shared.background.clone(),
+            shared,
+        }
+    }
+
+    /// Who sent a request: the transport's word, beside the client's own.
+    pub(crate) fn caller(&self, client: Option<ClientInfo>) -> Caller {
+        Caller { identity: Arc::clone(&self.identity), client }
     }
 
     fn session(&self) -> MutexGuard<'_, ServerSession> {
@@ -152,9 +189,9 @@ impl Connection {
             Effect::Send(line) => self.output.push(self.redacted(line), Flush::Later),
             Effect::Request(inbound) => return self.begin(inbound, places),
             Effect::Cancel(key) => {
-                self.follows.forget(key);
+                self.shared.follows.forget(self, key);
                 if self.cancel(key) {
-                    self.places.will_be_free();
+                    self.shared.places.will_be_free();
                 }
             }
             Effect::Answered { ask, answer, .. } => {
@@ -178,6 +215,22 @@ impl Connection {
         cancel.inspect(CancellationToken::cancel).is_some()
     }
 
+    /// Cancels every request, because nobody waits for the reply any more.
+    pub(crate) fn cancel_all(&self) {
+        let tokens: Vec<_> = self.requests().values().cloned().collect();
+        tokens.iter().for_each(CancellationToken::cancel);
+    }
+
+    /// What `initialize` agreed, as it is now.
+    pub(crate) fn client(&self) -> Option<LegacyClient> {
+        self.session().legacy_client().cloned()
+    }
+
+    /// Whether a message cancels a request of this connection.
+    pub(crate) fn would_cancel(&self, message: &[u8]) -> bool {
+        self.session().would_cancel(message)
+    }
+
     /// A line of the session's own, which may quote what it refuses.
     fn redacted(&self, line: Vec<u8>) -> Vec<u8> {
         match String::from_utf8(line) {
@@ -198,15 +251,15 @@ impl Connection {
             self.finish(key, reply, Flush::Later);
             return None;
         }
-        let Some(place) = self.places.take(places, || self.is_control(&inbound.body)) else {
-            if !self.places.are_crowded() {
+        let Some(place) = self.shared.places.take(places, || self.is_control(&inbound.body)) else {
+            if !self.shared.places.are_crowded() {
                 return Some(inbound);
             }
             let refusal = RpcError::own(BUSY, "too many requests are in flight; wait for one to end");
             self.finish(key, Err(refusal), Flush::Later);
             return None;
         };
-        let cancel = self.scope.child_token();
+        let cancel = self.shared.scope.child_token();
         self.requests().insert(key, cancel.clone());
         let mut serving = contained(self.served(inbound, cancel.clone()));
         match serving.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -233,7 +286,7 @@ impl Connection {
         cancel: CancellationToken,
     ) -> impl Future<Output = Ended> + Send + use<> {
         let is_read = matches!(inbound.body, InboundBody::ReadResource { .. });
-        let reads = is_read.then(|| Arc::clone(&self.reads));
+        let reads = is_read.then(|| Arc::clone(&self.shared.reads));
         let entry = Entry {
             connection: Arc::clone(self),
             key: inbound.key,
@@ -260,16 +313,29 @@ impl Connection {
         place: OwnedSemaphorePermit,
     ) {
         let connection = Arc::clone(self);
-        self.calls.spawn(async move {
-            let answer = async {
-                let (served, read) = serving.await;
-                (served, read, connection.output.turn().await)
-            };
-            if let Some((served, _read, _turn)) = cancel.run_until_cancelled(answer).await {
-                connection.conclude(key, served, Flush::Now);
+        self.shared.calls.spawn(
+            async move {
+                let answer = async {
+                    let (served, read) = serving.await;
+                    (served, read, connection.output.turn().await)
+                };
+                match cancel.run_until_cancelled(answer).await {
+                    Some((served, _read, _turn)) => connection.conclude(key, served, Flush::Now),
+                    None => connection.given_up(key),
+                }
+                drop(place);
             }
-            drop(place);
-        });
+            .in_current_span(),
+        );
+    }
+
+    /// Ends a request that was cancelled. Nothing is sent where its client did that; on a pipe the end
+    /// says enough where it was the server.
+    fn given_up(&self, key: RequestKey) {
+        if self.kind == Kind::Exchange {
+            let ended = "the server, or the session, has ended before the answer; ask again";
+            self.finish(key, Err(RpcError::own(ENDED, ended)), Flush::Now);
+        }
     }
 
     fn conclude(self: &Arc<Self>, key: RequestKey, served: Served, flush: Flush) {
@@ -285,6 +351,19 @@ impl Connection {
         if let Some(line) = session.finish(key, reply) {
             // Under the session's lock, so that no news of this request gets behind its reply.
             self.output.push(line, flush);
+        }
+        self.settle(&session);
+    }
+
+    /// Takes note that a message is performed: where nothing of it waits, its exchange is over.
+    pub(crate) fn settled(&self) {
+        self.settle(&self.session());
+    }
+
+    /// Seals the output of an exchange to which nothing is missing any more.
+    fn settle(&self, session: &ServerSession) {
+        if self.kind == Kind::Exchange && session.in_flight() == 0 {
+            self.output.seal();
         }
     }
 
@@ -320,27 +399,12 @@ impl Connection {
     /// is an answer too: the request is then refused.
     pub(crate) async fn place(&self, received: &Received) {
         self.output.flush();
-        self.places.wait(received.places).await;
+        self.shared.places.wait(received.places).await;
     }
 
-    /// Ends everything: gives calls in flight `grace` to finish, then cancels them, what goes on in
-    /// the background and what is followed, and writes what waits. Each step is bounded.
+    /// Ends everything, as [`Shared::wind_down`], and writes what waits.
     pub(crate) async fn wind_down(&self, grace: Duration) {
-        self.calls.close();
-        let _ = tokio::time::timeout(grace, self.calls.wait()).await;
-        self.scope.cancel();
-        self.background.close();
-        self.follows.tasks.close();
-        let ended =
-            async { tokio::join!(self.calls.wait(), self.background.wait(), self.follows.tasks.wait()) };
-        if tokio::time::timeout(END_WAIT, ended).await.is_err() {
-            tracing::warn!(
-                calls = self.calls.len(),
-                tasks = self.background.len(),
-                follows = self.follows.tasks.len(),
-                "tasks did not end in time"
-            );
-        }
+        self.shared.wind_down(grace).await;
         self.output.close(END_WAIT).await;
     }
 }

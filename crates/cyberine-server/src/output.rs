@@ -2,14 +2,17 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 use fd::FdSink;
 
+mod exchange;
 pub(crate) mod fd;
+
+pub use exchange::First;
 
 /// Bytes that may wait before producers are held back.
 const HIGH_WATER: usize = 1024 * 1024;
@@ -39,8 +42,12 @@ pub(crate) enum Flush {
 /// unless the client goes away.
 pub(crate) struct Output {
     state: Mutex<State>,
+    /// Bytes that may wait before producers are held back.
+    high_water: usize,
     /// Written without blocking by whoever pushes; `None` where an async task writes.
     direct: Option<FdSink>,
+    /// Where lines go after the reply of an exchange.
+    then: Option<Arc<Self>>,
     /// Wakes the writer thread.
     work: Condvar,
     /// Wakes the writing task.
@@ -69,6 +76,9 @@ struct State {
 enum Stage {
     #[default]
     Open,
+    /// The reply of an exchange is let in, or will never come. What waits can be taken; further
+    /// lines go where those of no request go.
+    Sealed,
     /// No line is let in any more; what waits is written.
     Closing,
     /// The client is gone, or waited for long enough.
@@ -80,26 +90,28 @@ impl State {
         self.pending.len() + self.held
     }
 
-    fn has_room(&self) -> bool {
-        self.stage != Stage::Open || self.waiting() < HIGH_WATER
+    fn has_room(&self, high_water: usize) -> bool {
+        self.stage != Stage::Open || self.waiting() < high_water
     }
 }
 
 impl Output {
     /// Lines to a descriptor; a thread must run [`write_blocked`](Self::write_blocked).
     pub(crate) fn to_fd(sink: FdSink) -> Self {
-        Self::new(Some(sink))
+        Self::new(Some(sink), HIGH_WATER, None)
     }
 
     /// Lines to be written by a task that runs [`write_to`](Self::write_to).
     pub(crate) fn to_task() -> Self {
-        Self::new(None)
+        Self::new(None, HIGH_WATER, None)
     }
 
-    fn new(direct: Option<FdSink>) -> Self {
+    fn new(direct: Option<FdSink>, high_water: usize, then: Option<Arc<Self>>) -> Self {
         Self {
             state: Mutex::default(),
+            high_water,
             direct,
+            then,
             work: Condvar::new(),
             work_async: Notify::new(),
             room: Condvar::new(),
@@ -117,7 +129,7 @@ impl Output {
     pub(crate) fn push(&self, mut line: Vec<u8>, flush: Flush) {
         let mut state = self.lock();
         if state.stage != Stage::Open {
-            return;
+            return self.push_after(state, line);
         }
         line.push(b'\n');
         if state.pending.is_empty() && line.len() >= LARGE {
@@ -145,12 +157,12 @@ impl Output {
             self.work_async.notify_one();
             return;
         };
-        let was_full = !state.has_room();
+        let was_full = !state.has_room(self.high_water);
         match write_now(sink, &state.pending) {
             Ok(count) => {
                 state.written += count as u64;
                 state.pending.drain(..count);
-                if was_full && state.has_room() {
+                if was_full && state.has_room(self.high_water) {
                     self.room.notify_all();
                     self.room_async.notify_waiters();
                 }
@@ -182,7 +194,8 @@ impl Output {
     /// Whether a line may be pushed now. Stays true once the stream has ended, where lines go
     /// nowhere and nobody should wait.
     pub(crate) fn has_room(&self) -> bool {
-        self.lock().has_room()
+        let route = self.route();
+        route.lock().has_room(route.high_water)
     }
 
     /// Waits for room, for at most `limit`; tells how many bytes have left so far, and whether
@@ -191,9 +204,9 @@ impl Output {
         let state = self.lock();
         let (state, _) = self
             .room
-            .wait_timeout_while(state, limit, |state| !state.has_room())
+            .wait_timeout_while(state, limit, |state| !state.has_room(self.high_water))
             .unwrap_or_else(PoisonError::into_inner);
-        (state.has_room(), state.written)
+        (state.has_room(self.high_water), state.written)
     }
 
     /// Resolves when there is room and every task that asked before has had its turn. Whoever has
@@ -203,7 +216,7 @@ impl Output {
     /// Dropped before it resolves, it gives up its place among those who wait.
     pub(crate) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
         // The semaphore is never closed.
-        let turn = self.turn.acquire().await.ok();
+        let turn = self.route().turn.acquire().await.ok();
         self.room().await;
         turn
     }
@@ -211,7 +224,8 @@ impl Output {
     /// Resolves when there is room.
     pub(crate) async fn room(&self) {
         loop {
-            let notified = self.room_async.notified();
+            let route = self.route();
+            let notified = route.room_async.notified();
             if self.has_room() {
                 return;
             }
@@ -284,7 +298,7 @@ impl Output {
         let mut state = self.lock();
         state.held = state.held.saturating_sub(count);
         state.written += count as u64;
-        let room = state.has_room();
+        let room = state.has_room(self.high_water);
         drop(state);
         if room {
             self.room.notify_all();

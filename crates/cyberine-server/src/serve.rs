@@ -61,6 +61,7 @@ impl Server {
     ) -> io::Result<Ended> {
         let (input, stopper) = FdInput::new(stdio.input)?;
         let connection = Connection::new(self, Output::to_fd(FdSink::new(stdio.output)?));
+        connection.announce_lists();
         let writing = on_thread("mcp-output", &connection, |connection| connection.output.write_blocked())?;
         let reading = on_thread("mcp-input", &connection, move |connection| read_lines(connection, &input))?;
         let ended = tokio::select! {
@@ -91,6 +92,7 @@ impl Server {
         stop: CancellationToken,
     ) -> Ended {
         let connection = Connection::new(self, Output::to_task());
+        connection.announce_lists();
         let serving = async {
             let ended = tokio::select! {
                 biased;
@@ -133,7 +135,7 @@ fn on_thread(
 /// Reads and serves lines until the stream ends, fails, is told to stop, or nobody reads the
 /// answers.
 fn read_lines(connection: &Arc<Connection>, input: &FdInput) {
-    let mut lines = Lines::new(connection.server.profile.limits.frame);
+    let mut lines = Lines::new(connection.server.profile.profile().limits.frame);
     loop {
         while let Some(line) = lines.next() {
             if !held_back(connection, input) {
@@ -203,7 +205,7 @@ fn held_back(connection: &Connection, input: &FdInput) -> bool {
 
 /// As [`read_lines`], over an async stream.
 async fn read_stream(connection: &Arc<Connection>, mut reader: impl AsyncRead + Unpin) {
-    let mut lines = Lines::new(connection.server.profile.limits.frame);
+    let mut lines = Lines::new(connection.server.profile.profile().limits.frame);
     loop {
         while let Some(line) = lines.next() {
             if !connection.output.has_room() {

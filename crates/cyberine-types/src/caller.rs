@@ -10,7 +10,7 @@ const NAMELESS: &str = "unknown-mcp-client";
 
 /// Who is allowed to act: authority. Minted only by a transport, from facts of the connection;
 /// no argument, parameter or client-supplied name ever becomes one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Principal {
     /// The tenant the principal belongs to; `local` for a process of this machine's user.
     pub tenant: String,

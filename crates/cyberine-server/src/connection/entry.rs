@@ -27,7 +27,7 @@ impl Drop for Entry {
     fn drop(&mut self) {
         self.connection.requests().remove(&self.key);
         if self.subscribes {
-            self.connection.follows.forget(self.key);
+            self.connection.shared.follows.forget(&self.connection, self.key);
             self.connection.session().end_subscription(self.key);
         }
         if self.progress {

@@ -1,0 +1,268 @@
+//! Messages that come by themselves, as over HTTP: each has a connection of its own, and so its ids
+//! mean something within it only. What a client's exchanges share is its [`Peer`].
+
+mod lists;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use cyberine_protocol::http::HeaderParams;
+use cyberine_protocol::{LegacyClient, Revision, ServerSession, ask_scope_of};
+use cyberine_types::{Caller, Identity};
+
+use crate::connection::{Connection, Performed, Received, Shared};
+use crate::lines::Line;
+use crate::output::Output;
+use crate::server::Server;
+use lists::Lists;
+
+pub use crate::output::First;
+
+/// A client that sends every message by itself: all messages of one `initialize` session, or the
+/// stateless ones of whoever counts as one.
+///
+/// What it may do at once (requests in flight, resources followed) is bounded over all its exchanges.
+/// Dropped, it leaves calls running; [`end`](Self::end) it instead.
+pub struct Peer {
+    server: Arc<Server>,
+    shared: Arc<Shared>,
+    session: Option<Session>,
+}
+
+/// What an `initialize` session keeps between two messages.
+struct Session {
+    client: Mutex<Option<LegacyClient>>,
+    /// The exchanges to which something may still be said, by the scope of their questions.
+    live: Mutex<HashMap<u64, Weak<Connection>>>,
+    scopes: AtomicU64,
+    /// Messages that belong to no exchange, or come after its reply.
+    news: Arc<Output>,
+    /// Lists of which the client hears without asking, while it reads the news.
+    lists: tokio::sync::Mutex<Lists>,
+}
+
+impl Session {
+    fn client(&self) -> MutexGuard<'_, Option<LegacyClient>> {
+        self.client.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn live(&self) -> MutexGuard<'_, HashMap<u64, Weak<Connection>>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All live exchanges; the others are forgotten.
+    fn exchanges(&self) -> Vec<Arc<Connection>> {
+        let mut exchanges = Vec::new();
+        self.live().retain(|_, exchange| {
+            exchange.upgrade().is_some_and(|exchange| {
+                exchanges.push(exchange);
+                true
+            })
+        });
+        exchanges
+    }
+}
+
+impl Peer {
+    /// Whoever sends stateless requests; an exchange that is dropped before its reply is cancelled.
+    #[must_use]
+    pub fn stateless(server: Arc<Server>) -> Self {
+        Self { server, shared: Arc::default(), session: None }
+    }
+
+    /// A session, which the first exchange opens with `initialize`. Its exchanges go on when they are
+    /// dropped: a client that is gone for a moment has cancelled nothing.
+    #[must_use]
+    pub fn session(server: Arc<Server>) -> Self {
+        let session = Session {
+            client: Mutex::default(),
+            live: Mutex::default(),
+            scopes: AtomicU64::new(1),
+            news: Arc::new(Output::to_news()),
+            lists: tokio::sync::Mutex::new(Lists::of(&server)),
+        };
+        Self { server, shared: Arc::default(), session: Some(session) }
+    }
+
+    /// Serves one message of `identity`, which must be a request or a batch.
+    ///
+    /// It resolves when the message is taken in; a client that has too much in flight already waits
+    /// here for a moment.
+    ///
+    /// # Cancel safety
+    /// Dropped before it resolves, it counts as an exchange that was dropped.
+    pub async fn post(&self, identity: Arc<Identity>, message: &[u8]) -> Exchange {
+        let (exchange, mut received) = self.receive(identity, message);
+        let connection = &exchange.connection;
+        while connection.perform(&mut received) == Performed::UpToPlace {
+            connection.place(&received).await;
+        }
+        connection.settled();
+        exchange
+    }
+
+    fn receive(&self, identity: Arc<Identity>, message: &[u8]) -> (Exchange, Received) {
+        let open = |client, scope, then| {
+            let session = ServerSession::resumed(self.server.profile.clone(), client, scope);
+            let (server, shared) = (Arc::clone(&self.server), Arc::clone(&self.shared));
+            Connection::of_exchange(server, identity, session, Output::to_exchange(then), shared)
+        };
+        let Some(session) = &self.session else {
+            let connection = open(None, 0, None);
+            let received = connection.receive(Line::Whole(message));
+            return (Exchange { connection, dropped: Dropped::Cancels }, received);
+        };
+        let scope = session.scopes.fetch_add(1, Ordering::Relaxed);
+        // What the message changes of the client's record, such as its log level, is seen by the next.
+        let mut client = session.client();
+        let connection = open(client.clone(), scope, Some(Arc::clone(&session.news)));
+        let received = connection.receive(Line::Whole(message));
+        *client = connection.client();
+        drop(client);
+        let mut live = session.live();
+        live.retain(|_, exchange| exchange.strong_count() > 0);
+        live.insert(scope, Arc::downgrade(&connection));
+        drop(live);
+        (Exchange { connection, dropped: Dropped::GoesOn }, received)
+    }
+
+    /// Takes in a notification or a response of a session's client. A cancellation reaches the one
+    /// exchange that has the request; where several have one with its id, nobody knows which is meant,
+    /// and none is cancelled. A response reaches the exchange that asked.
+    ///
+    /// Must be called with the runtime entered.
+    pub fn tell(&self, message: &[u8]) {
+        let Some(session) = &self.session else { return };
+        let exchange = match ask_scope_of(message) {
+            Some(scope) => session.live().get(&scope).and_then(Weak::upgrade),
+            None => {
+                let mut meant = session.exchanges();
+                meant.retain(|exchange| exchange.would_cancel(message));
+                meant.pop().filter(|_| meant.is_empty())
+            }
+        };
+        let Some(exchange) = exchange else {
+            tracing::debug!("a message that answers or cancels nothing was ignored");
+            return;
+        };
+        let mut received = exchange.receive(Line::Whole(message));
+        // Neither kind needs a place.
+        exchange.perform(&mut received);
+        exchange.settled();
+    }
+
+    /// The revision the session's `initialize` agreed on; `None` before that.
+    #[must_use]
+    pub fn revision(&self) -> Option<Revision> {
+        self.session.as_ref()?.client().as_ref().map(|client| client.revision())
+    }
+
+    /// The session's messages that belong to no exchange, each with a line feed behind it: at least
+    /// one, all that wait. `None` once the session has ended. For one reader at a time.
+    ///
+    /// # Cancel safety
+    /// Dropped before it resolves, nothing is lost.
+    pub async fn news(&self) -> Option<Vec<u8>> {
+        let session = self.session.as_ref()?;
+        loop {
+            let changed = async { session.lists.lock().await.changed().await };
+            let kind = tokio::select! {
+                biased;
+                news = session.news.next() => return news,
+                kind = changed => kind,
+            };
+            let client = session.client().clone();
+            let speaker = ServerSession::resumed(self.server.profile.clone(), client, 0);
+            if let Some(mut line) = speaker.list_changed_unsolicited(kind) {
+                line.push(b'\n');
+                return Some(line);
+            }
+        }
+    }
+
+    /// Whether nothing goes on for this client.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.shared.is_idle()
+    }
+
+    /// Ends everything of this client at once: calls are cancelled and answered with an error, listens
+    /// get their result, and no news comes any more.
+    pub fn end(&self) {
+        self.shared.cancel();
+        if let Some(session) = &self.session {
+            session.news.end();
+        }
+    }
+
+    /// Ends everything of this client: gives calls in flight `grace` to finish, then cancels them, ends
+    /// listens with their result. What waits can still be taken.
+    pub async fn wind_down(&self, grace: Duration) {
+        self.shared.wind_down(grace).await;
+        self.end();
+    }
+}
+
+impl Server {
+    /// The arguments of a tool that a client over HTTP mirrors into headers (2026-07-28,
+    /// `server/tools`, "x-mcp-header"). `None` where there are none, or no such tool.
+    #[must_use]
+    pub fn header_params(&self, identity: &Arc<Identity>, tool: &str) -> Option<Arc<HeaderParams>> {
+        let caller = Caller { identity: Arc::clone(identity), client: None };
+        self.catalog(&caller).mirrored(tool)
+    }
+}
+
+/// What becomes of an exchange whose client is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dropped {
+    /// Its request is cancelled, unless its reply is there.
+    Cancels,
+    /// It goes on, and nobody hears of it.
+    GoesOn,
+}
+
+/// One message that is being served: what goes back, up to the reply.
+pub struct Exchange {
+    connection: Arc<Connection>,
+    dropped: Dropped,
+}
+
+impl Exchange {
+    /// Resolves when it is known how the answer begins. A reply that is all there is comes with it, and
+    /// [`next`](Self::next) then has nothing more.
+    ///
+    /// # Cancel safety
+    /// Dropped before it resolves, nothing is lost.
+    pub async fn first(&self) -> First {
+        self.connection.output.first().await
+    }
+
+    /// The messages that wait, each with a line feed behind it: at least one, in the order they were
+    /// made. The last of all is the reply. `None` when no more will come.
+    ///
+    /// While they are not taken, at most a megabyte and a message wait, and the handler with them.
+    ///
+    /// # Cancel safety
+    /// Dropped before it resolves, nothing is lost.
+    pub async fn next(&self) -> Option<Vec<u8>> {
+        self.connection.output.next().await
+    }
+
+    /// Whether the reply is made, or none will come. It may wait to be taken.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        !self.connection.output.is_open()
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        let early = self.connection.output.abandon();
+        if early && self.dropped == Dropped::Cancels {
+            self.connection.cancel_all();
+        }
+    }
+}
