@@ -188,7 +188,7 @@ async fn tell_to_the_end(services: &Services, run: RunId, progress: Progress) {
 }
 
 /// What the caller gets: the run's id, and the exact calls that follow and stop it.
-fn envelope(run: RunId, admitted: Option<&Run>, note: Option<&str>) -> Value {
+pub(crate) fn envelope(run: RunId, admitted: Option<&Run>, note: Option<&str>) -> Value {
     let plan = admitted.and_then(|run| Plan::from_spec(&run.spec).ok());
     json!({
         "runId": run,

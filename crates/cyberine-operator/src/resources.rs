@@ -4,7 +4,8 @@ use std::fmt;
 
 use cyberine_run_store::{Cursor, Run, RunSummary, StoreError};
 use cyberine_server::{
-    Resource, ResourceContents, ResourceError, ResourcePage, ResourceSet, ResourceTemplate, ResourceWatch,
+    LinkedResource, ReadOutcome, Resource, ResourceBody, ResourceContents, ResourceError, ResourcePage, ResourceRead,
+    ResourceSet, ResourceTemplate, ResourceWatch,
 };
 use cyberine_types::{Caller, RunId, Timestamp};
 use futures_util::future::BoxFuture;
@@ -15,7 +16,7 @@ use crate::view;
 
 mod watch;
 
-use watch::RunWatch;
+pub(crate) use watch::RunWatch;
 
 const PREFIX: &str = "cyberine://runs/";
 const MIME: &str = "application/json";
@@ -69,13 +70,26 @@ impl RunResources {
         Ok((services, run))
     }
 
-    async fn contents(&self, uri: String) -> Result<ResourceContents, ResourceError> {
+    async fn contents(&self, uri: String) -> Result<ReadOutcome, ResourceError> {
         let (_, run) = self.run(&uri).await?;
-        Ok(ResourceContents {
-            uri: view::uri(&run),
-            mime_type: MIME.to_owned(),
-            text: view::run_view(&run).to_string(),
-        })
+        let body = ResourceBody::Text(view::run_view(&run).to_string());
+        let whole = ResourceContents { uri: view::uri(&run), mime_type: MIME.to_owned(), body };
+        Ok(ReadOutcome::Contents(vec![whole]))
+    }
+}
+
+/// The template of the runs' URIs.
+pub(crate) fn template() -> String {
+    format!("{PREFIX}{{runId}}")
+}
+
+/// A pointer to a run, which may not be there.
+pub(crate) fn link(run: RunId) -> LinkedResource {
+    LinkedResource {
+        uri: format!("{PREFIX}{run}"),
+        name: format!("run {run}"),
+        mime_type: Some(MIME.to_owned()),
+        ..LinkedResource::default()
     }
 }
 
@@ -124,7 +138,7 @@ impl fmt::Display for Place {
 impl ResourceSet for RunResources {
     fn templates(&self) -> Vec<ResourceTemplate> {
         vec![ResourceTemplate {
-            uri_template: format!("{PREFIX}{{runId}}"),
+            uri_template: template(),
             name: "run".to_owned(),
             title: "Run".to_owned(),
             description: "One run with every answer, verdict and vote, as JSON.".to_owned(),
@@ -140,8 +154,8 @@ impl ResourceSet for RunResources {
         Box::pin(self.page(cursor))
     }
 
-    fn read(&self, _caller: Caller, uri: String) -> BoxFuture<'_, Result<ResourceContents, ResourceError>> {
-        Box::pin(self.contents(uri))
+    fn read(&self, read: ResourceRead) -> BoxFuture<'_, Result<ReadOutcome, ResourceError>> {
+        Box::pin(self.contents(read.uri))
     }
 
     /// A run's id may be written in either case; it is one run.

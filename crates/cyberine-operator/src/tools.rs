@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use cyberine_bus::Address;
 use cyberine_run_store::Choice;
-use cyberine_server::{Background, Call, CallError, Outcome, Progress, Tool, ToolResult, ToolSet};
+use cyberine_server::{
+    Background, Call, CallError, LogLevel, Outcome, Progress, TaskView, Tool, ToolResult, ToolSet,
+};
 use cyberine_types::Caller;
 use futures_util::future::BoxFuture;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::{
@@ -16,7 +18,10 @@ use crate::arguments::{
 use crate::once::{Once, Turn};
 use crate::send::Writer;
 use crate::services::{LazyServices, Services};
-use crate::{cancel, catalog, decide, inspect, orchestrate, poll, query, team};
+use crate::{cancel, catalog, decide, inspect, orchestrate, poll, query, tasks, team};
+
+/// What lines of a call's log come from.
+const LOGGER: &str = "cyberine";
 
 /// The operator tools. The gate that asks for a token goes around them.
 #[derive(Clone)]
@@ -71,6 +76,12 @@ impl OperatorTools {
     #[must_use]
     pub const fn new(services: LazyServices) -> Self {
         Self { services }
+    }
+
+    /// The task that a dispatched run is, whichever call has dispatched it.
+    async fn task(&self, dispatched: &ToolResult) -> Option<TaskView> {
+        let run = dispatched.structured["runId"].as_str()?.parse().ok()?;
+        tasks::of_run(self.services.get().await.ok()?, run).await
     }
 
     async fn answer(&self, call: Call) -> Result<ToolResult, String> {
@@ -155,8 +166,14 @@ impl ToolSet for OperatorTools {
             if !catalog::tools().iter().any(|tool| tool.name == call.name) {
                 return Err(CallError::UnknownTool(call.name));
             }
+            let offers_task = call.tasks && call.name == catalog::ORCHESTRATE;
+            let log = call.log.clone();
             let result = self.answer(call).await.unwrap_or_else(ToolResult::error);
-            Ok(Outcome::Complete(result))
+            if let Some(error) = result.structured["error"].as_str() {
+                log.send(LogLevel::Warning, Some(LOGGER), &json!({ "error": error }));
+            }
+            let task = if offers_task { self.task(&result).await } else { None };
+            Ok(task.map_or(Outcome::Complete(result), Outcome::Task))
         })
     }
 }

@@ -25,11 +25,22 @@ pub(crate) fn uri(run: &Run) -> String {
 /// The bounded view. It says `truncated` where something was cut, and always where the whole is. Of
 /// several rounds the latest are shown: the last has the winner.
 pub(crate) fn bounded(run: &Run) -> Value {
+    fit(|budget, less| one(run, budget, less))
+}
+
+fn one(run: &Run, budget: Budget, less: bool) -> Value {
+    let cut_somewhere = less || exceeds(run, budget);
+    let earlier = run.steps.len().saturating_sub(budget.steps);
+    let steps = run.steps.iter().skip(earlier).map(|step| bounded_step(step, budget)).collect();
+    frame(run, budget, steps, cut_somewhere)
+}
+
+/// `around` with the bounded view of a run in it, as `run`.
+pub(crate) fn within(around: Value, run: &Run) -> Value {
     fit(|budget, less| {
-        let cut_somewhere = less || exceeds(run, budget);
-        let earlier = run.steps.len().saturating_sub(budget.steps);
-        let steps = run.steps.iter().skip(earlier).map(|step| bounded_step(step, budget)).collect();
-        frame(run, budget, steps, cut_somewhere)
+        let mut whole = around.clone();
+        whole["run"] = one(run, budget, less);
+        whole
     })
 }
 

@@ -81,7 +81,8 @@ pub use completion_set::{CompletionCall, CompletionError, CompletionSet};
 /// What ports say in the words of the protocol.
 pub use cyberine_protocol::model::{
     ClientCapabilities, Completion, CompletionRef, ContentBlock, ElicitForm, ElicitUrl, GetPromptResult,
-    InputRequest, LogLevel, Prompt, PromptArgument, PromptMessage, ResourceBody, Role,
+    InputRequest, LogLevel, Prompt, PromptArgument, PromptMessage, Resource as LinkedResource, ResourceBody,
+    Role,
 };
 pub use exchange::{Exchange, First, Peer};
 pub use gate::{Gate, SHORTEST_MASKED};

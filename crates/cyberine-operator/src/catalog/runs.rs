@@ -27,6 +27,7 @@ pub(super) fn orchestrate() -> Tool {
                 "tool": text, "arguments": object, "description": text,
                 "controlFile": text, "body": object,
             }, "required": ["tool", "arguments", "controlFile", "body"] },
+            "run": object,
             "forecast": { "type": "object", "properties": {
                 "candidates": texts, "judges": texts, "judgeProviders": texts, "providers": array,
                 "atMostUsd": number, "likelyUsd": number, "complete": boolean, "holdsUsd": number,

@@ -16,7 +16,7 @@ const ALIVE: Duration = Duration::from_secs(2);
 const OVER: Duration = Duration::from_secs(60);
 
 /// A run that is followed.
-pub(super) struct RunWatch {
+pub(crate) struct RunWatch {
     services: Services,
     run: RunId,
     uri: String,
@@ -27,13 +27,13 @@ pub(super) struct RunWatch {
 
 impl RunWatch {
     /// Follows `run` from what it is now.
-    pub(super) fn new(services: Services, run: &Run) -> Self {
+    pub(crate) fn new(services: Services, run: &Run) -> Self {
         let over = run.state.is_terminal();
         Self { services, run: run.run_id, uri: view::uri(run), told: run.next_seq - 1, over }
     }
 
     /// Returns once there is an event nobody was told of.
-    async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) {
         loop {
             let patience = if self.over { OVER } else { ALIVE };
             self.services.store.changed(self.run, self.told, patience).await;
