@@ -24,7 +24,8 @@ pub enum Exit {
     Denied = 77,
     /// The configuration is wrong.
     Configuration = 78,
-    /// Interrupted at the terminal, while something went on that was only watched.
+    /// Interrupted at the terminal: a run that was only watched or waited for goes on, whatever else
+    /// had been started is ended.
     Interrupted = 130,
 }
 
@@ -40,7 +41,7 @@ Exit codes:
   75  try again later (a spending cap is reached, a lock is held)
   77  not allowed (a configuration that is not trusted)
   78  the configuration is wrong
- 130  interrupted; what was watched or waited for goes on";
+ 130  interrupted; a run that was watched or waited for goes on";
 }
 
 impl From<Exit> for ExitCode {
@@ -91,6 +92,16 @@ mod tests {
         ] {
             let line = format!("{:>4}  ", code as u8);
             assert!(Exit::TABLE.lines().any(|row| row.starts_with(&line)), "{code:?}");
+        }
+    }
+
+    #[test]
+    fn the_manual_has_the_same_table() {
+        let manual = include_str!("../../../docs/errors.md");
+        for row in Exit::TABLE.lines().skip(1) {
+            let (code, meaning) = row.trim_start().split_once("  ").unwrap();
+            let row = format!("| {code} | {} |", meaning.trim_start());
+            assert!(manual.contains(&row), "{row}");
         }
     }
 }

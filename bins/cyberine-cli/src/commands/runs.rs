@@ -13,11 +13,17 @@ use crate::report::paint_state;
 /// Lists runs, newest first.
 pub(crate) async fn run(args: Runs, workplace: &Workplace, out: &Out) -> Result<Exit, Problem> {
     workplace.supervisor.settle_dead_runs().await?;
-    let runs = workplace.store.query(args.query, args.limit).await?;
+    let runs = workplace.store.query(args.query.clone(), args.limit).await?;
     if out.is_json() {
         out.json(&json!({ "runs": runs }));
-    } else if runs.is_empty() {
+    } else if runs.is_empty() && args.query.is_empty() {
         out.line("No runs.");
+    } else if runs.is_empty() {
+        out.line(format_args!(
+            "No run whose prompt, workflow, directory, state, id or winner contains `{}`.",
+            cut(&args.query, 60)
+        ));
+        out.note("Nothing else is searched: not what others answered, and not how the judges decided.");
     } else {
         runs.iter().for_each(|run| print(out, run));
     }

@@ -1,9 +1,10 @@
 //! `cyberine doctor providers`: what is there, before and after it is asked.
 
 use cyberine_scripted_llm::{Script, ScriptedServer};
+use cyberine_testkit::is_gone;
 use serde_json::{Value, json};
 
-use crate::place::{Place, shell, write_private};
+use crate::place::{Place, Said, Started, shell, wait_until, write_private};
 
 fn row<'a>(report: &'a Value, name: &str) -> &'a Value {
     let rows = report["providers"].as_array().unwrap();
@@ -124,6 +125,53 @@ fn a_program_whose_line_was_tried_says_its_version_and_what_that_means() {
         let said = place.run(&["doctor", "providers"]);
         assert!(said.out.contains(words), "{words}: {said:?}");
         assert_eq!(row(&place.run(&["doctor", "providers", "--json"]).json(), "o")["coverage"], coverage);
+    }
+}
+
+#[test]
+fn whoever_interrupts_a_look_ends_the_programs_that_are_looked_at() {
+    let place = Place::new();
+    let (program, begun) = (place.path("opencode"), place.path("begun"));
+    let script =
+        format!("#!/bin/sh\nsleep 600 &\necho $$ $! > {0}.new\nmv {0}.new {0}\nwait\n", begun.display());
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    place.configure(&format!(
+        "[providers.o]\nkind = \"acp\"\ncommand = [\"{}\", \"acp\"]\n",
+        program.display()
+    ));
+    for (arguments, end) in [
+        (&["doctor", "providers"][..], Started::interrupt as fn(Started) -> Said),
+        (&["doctor", "providers", "--spend"], Started::interrupt),
+        (&["doctor", "providers", "--spend"], Started::terminate),
+    ] {
+        let looking = place.start(arguments);
+        wait_until("the program is looked at", || begun.exists());
+        let said = end(looking);
+        assert_eq!((said.code, said.out.as_str()), (Some(130), ""), "{arguments:?}: {said:?}");
+        let pids = std::fs::read_to_string(&begun).unwrap();
+        let gone = |pid: &str| is_gone(pid.parse().unwrap());
+        wait_until("the programs are gone", || pids.split_whitespace().all(gone));
+        std::fs::remove_file(&begun).unwrap();
+    }
+    assert_eq!(place.run(&["runs", "--json"]).json()["runs"], json!([]), "nobody was asked");
+}
+
+#[test]
+fn whoever_interrupts_a_question_stops_its_run() {
+    let place = Place::new();
+    let begun = place.path("begun");
+    place.configure(&shell("a", &format!("cat > /dev/null; echo $$ > {0}; exec sleep 600", begun.display())));
+    for end in [Started::interrupt as fn(Started) -> Said, Started::terminate] {
+        let asking = place.start(&["doctor", "providers", "--spend", "--json"]);
+        let pid = || std::fs::read_to_string(&begun).ok().filter(|pid| pid.ends_with('\n'));
+        wait_until("the program is asked", || pid().is_some());
+        let said = end(asking);
+        assert_eq!(said.code, Some(1), "{said:?}");
+        let run = place.run(&["inspect", said.json()["runId"].as_str().unwrap(), "--json"]).json();
+        assert_eq!(run["state"], "cancelled", "{run}");
+        assert!(is_gone(pid().unwrap().trim().parse().unwrap()));
+        std::fs::remove_file(&begun).unwrap();
     }
 }
 

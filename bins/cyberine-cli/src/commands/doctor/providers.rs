@@ -2,8 +2,8 @@
 
 use cyberine_app::{Closure, Exit, Interrupts, Probed, Problem, Workplace, ask_briefly, probe};
 use cyberine_provider::{Coverage, Covered, Login, Probe, version};
-use cyberine_run_store::{Candidate, RunState};
-use cyberine_types::{Billing, RunId, Usage};
+use cyberine_run_store::{Candidate, Run, RunState};
+use cyberine_types::{Billing, Usage};
 use serde::Serialize;
 
 use crate::args::DoctorProviders;
@@ -139,8 +139,9 @@ impl Row {
     /// Takes in what became of the question.
     fn answer(&mut self, candidate: &Candidate) {
         match &candidate.error {
-            Some(error) if error.code != CUT_SHORT => self.problem = Some(error.message.clone()),
+            // That the run was stopped says nothing of the provider.
             _ if candidate.state == RunState::Cancelled => {}
+            Some(error) if error.code != CUT_SHORT => self.problem = Some(error.message.clone()),
             _ => (self.answered, self.problem) = (Some(candidate.usage), None),
         }
     }
@@ -180,10 +181,22 @@ impl Row {
 }
 
 pub(super) async fn run(args: &DoctorProviders, workplace: &Workplace, out: &Out) -> Result<Exit, Problem> {
-    let mut rows: Vec<Row> = probe(workplace, &args.names).await?.into_iter().map(Row::of).collect();
-    let asked = if args.spend { Some(ask(&mut rows, workplace, out).await?) } else { None };
-    let sound = rows.iter().all(|row| row.problem.is_none());
-    let exit = if sound { Exit::Done } else { Exit::Unavailable };
+    // Programs that are looked at are in groups of their own: no interrupt reaches them, and this
+    // process must live to end them.
+    let mut interrupts = Interrupts::or_terminations();
+    let probed = tokio::select! {
+        probed = probe(workplace, &args.names) => probed?,
+        () = interrupts.next() => return Ok(Exit::Interrupted),
+    };
+    let mut rows: Vec<Row> = probed.into_iter().map(Row::of).collect();
+    let run = if args.spend { Some(ask(&rows, workplace, &mut interrupts, out).await?) } else { None };
+    run.iter().for_each(|run| take_in(&mut rows, run));
+    let asked = run.as_ref().map(|run| run.run_id);
+    let exit = match &run {
+        _ if rows.iter().any(|row| row.problem.is_some()) => Exit::Unavailable,
+        Some(run) if run.state == RunState::Cancelled => Exit::Failed,
+        _ => Exit::Done,
+    };
     if out.is_json() {
         out.json(&serde_json::json!({ "providers": rows, "runId": asked, "exit": exit as u8 }));
         return Ok(exit);
@@ -202,16 +215,22 @@ pub(super) async fn run(args: &DoctorProviders, workplace: &Workplace, out: &Out
     Ok(exit)
 }
 
-/// Puts a question to every provider that can be asked, and takes in what becomes of it.
-async fn ask(rows: &mut [Row], workplace: &Workplace, out: &Out) -> Result<RunId, Problem> {
+/// Puts a question to every provider that can be asked, and waits for what becomes of it.
+async fn ask(
+    rows: &[Row],
+    workplace: &Workplace,
+    interrupts: &mut Interrupts,
+    out: &Out,
+) -> Result<Run, Problem> {
     let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
-    let mut interrupts = Interrupts::new();
     let run = ask_briefly(workplace, &names, SELF.to_owned()).await?.run;
-    let run = follow::to_the_end(workplace, run, OnInterrupt::Stop, &mut interrupts, out).await?;
+    follow::to_the_end(workplace, run, OnInterrupt::Stop, interrupts, out).await
+}
+
+fn take_in(rows: &mut [Row], run: &Run) {
     for candidate in run.steps.iter().flat_map(|step| &step.candidates) {
         if let Some(row) = rows.iter_mut().find(|row| row.name == candidate.id) {
             row.answer(candidate);
         }
     }
-    Ok(run.run_id)
 }
