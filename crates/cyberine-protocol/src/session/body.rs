@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::effect::InboundBody;
-use super::params::{Params, invalid, object, object_members, required, string};
 use super::flight::Method;
+use super::params::{Params, invalid, object, object_members, required, string};
 use crate::jsonrpc::{RpcError, elements, text};
 use crate::model::{CompletionRef, SubscriptionFilter};
 use crate::revision::Revision;

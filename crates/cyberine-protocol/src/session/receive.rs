@@ -1,6 +1,6 @@
 use super::effect::{Effect, Ignored, Inbound, InboundBody, RequestKey};
-use super::params::{Meta, Params};
 use super::flight::{Flight, Method};
+use super::params::{Meta, Params};
 use super::table::BatchKey;
 use super::{LegacyClient, ServerSession, batch};
 use crate::encode;

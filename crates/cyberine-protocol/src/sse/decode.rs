@@ -1,6 +1,9 @@
 /// The longest id of an event that is kept, in bytes; a longer one is ignored.
 const ID_LIMIT: usize = 1024;
 
+/// How much room for a line is kept when it is over, in bytes.
+const KEPT: usize = 64 * 1024;
+
 /// Takes a stream of events apart, in pieces of any size.
 ///
 /// ```
@@ -169,6 +172,7 @@ impl SseDecoder {
         }
         self.line = line;
         self.line.clear();
+        self.line.shrink_to(KEPT);
         Ok(None)
     }
 
