@@ -9,7 +9,7 @@ use cyberine_types::Usage;
 use crate::decision::{short, waits};
 use crate::out::Out;
 use crate::plain::{cut, escaped};
-use crate::report::{billed, mark, outcome};
+use crate::report::{billed, mark, outcome, why_not};
 use crate::table::aligned;
 
 /// What has been shown so far of one run.
@@ -113,7 +113,7 @@ impl<'a> Live<'a> {
 
 /// What there is to tell of a step. In a later round the same may happen again.
 fn lines_of(step: &Step) -> impl Iterator<Item = String> {
-    let verdict = |one: &Verdict| format!("{}: {}", escaped(&one.kind), outcome(one.outcome));
+    let verdict = |one: &Verdict| format!("{}: {}{}", escaped(&one.kind), outcome(one.outcome), why_not(one));
     let all = step.candidates.iter().map(line_of).chain(step.verdicts.iter().map(verdict));
     let round = if step.id == STEP_ID { String::new() } else { format!("{}: ", escaped(&step.name)) };
     all.map(move |line| format!("{round}{line}"))

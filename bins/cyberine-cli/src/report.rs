@@ -70,6 +70,7 @@ fn print_step(out: &Out, step: &Step) {
     if let Some(verdict) = &step.verdict {
         print_verdict(out, verdict);
     }
+    print_other_verdicts(out, step);
     if let Some(winner) = step.winner() {
         heading(out, &format!("Winner: {}", escaped(&winner.id)));
         out.foreign(&winner.output, "  ");
@@ -94,7 +95,12 @@ fn print_verdict(out: &Out, verdict: &Verdict) {
     out.foreign(&verdict.rationale, "  ");
     for vote in &verdict.votes {
         let choice = vote.candidate.as_deref().unwrap_or("none");
-        let score = vote.score.map(|score| format!(" ({score})")).unwrap_or_default();
+        let score = vote.score;
+        let of =
+            vote.criteria.iter().map(|one| format!("{} {} ×{}", escaped(&one.name), one.score, one.weight));
+        let of: Vec<String> = of.collect();
+        let of = if of.is_empty() { String::new() } else { format!(" = {}", of.join(", ")) };
+        let score = score.map(|score| format!(" ({score}{of})")).unwrap_or_default();
         let reason =
             vote.reason.as_deref().map(|reason| format!(": {}", cut(reason, 160))).unwrap_or_default();
         out.line(out.paint(
@@ -103,6 +109,24 @@ fn print_verdict(out: &Out, verdict: &Verdict) {
         ));
     }
     print_attacks(out, &verdict.attacks);
+}
+
+/// What the judges have said whose verdict does not count, in their order.
+fn print_other_verdicts(out: &Out, step: &Step) {
+    let others: Vec<&Verdict> =
+        step.verdicts.iter().filter(|one| Some(*one) != step.verdict.as_ref()).collect();
+    if others.is_empty() {
+        return;
+    }
+    heading(out, "Other verdicts");
+    let room = out.width().saturating_sub(2);
+    for verdict in others {
+        let named = verdict.winner.as_deref().map(|winner| format!(", {}", escaped(winner)));
+        let (kind, outcome) = (escaped(&verdict.kind), outcome(verdict.outcome));
+        let why = cut(&verdict.rationale, NOTE);
+        let line = format!("{kind}: {outcome}{}: {why}", named.unwrap_or_default());
+        wrap(&line, room).iter().for_each(|line| out.line(format_args!("  {line}")));
+    }
 }
 
 fn print_attacks(out: &Out, attacks: &[Attack]) {
@@ -130,12 +154,15 @@ fn heading(out: &Out, text: &str) {
 fn note(candidate: &Candidate) -> Option<String> {
     let kept = if candidate.kept_from.is_some() { "keeps its answer of before, after " } else { "" };
     let failed = candidate.error.as_ref().map(|error| format!("{kept}{}: {}", error.code, error.message));
-    let stood_in = || {
-        candidate.fell_back.as_ref().map(|first| {
-            format!("in place of {}: {}", first.model.as_deref().unwrap_or("its model"), first.error.code)
-        })
-    };
-    failed.or_else(stood_in)
+    let stood_in = candidate.fell_back.as_ref().map(|first| {
+        let model = candidate.model.as_deref().unwrap_or("its fallback model");
+        let did =
+            if candidate.state == RunState::Done && failed.is_none() { "answered" } else { "was asked" };
+        let before = first.model.as_deref().unwrap_or("its first model");
+        format!("{model} {did} in place of {before}: {}", first.error.code)
+    });
+    let told: Vec<String> = failed.into_iter().chain(stood_in).collect();
+    (!told.is_empty()).then(|| told.join("; "))
 }
 
 /// One line about a candidate: name, wire, model, state, what it used.
@@ -256,6 +283,14 @@ pub(crate) const fn outcome(outcome: VerdictOutcome) -> &'static str {
         VerdictOutcome::Tie => "tie",
         VerdictOutcome::NoQuorum => "no quorum",
         VerdictOutcome::Unjudged => "unjudged",
+    }
+}
+
+/// Why nothing was judged, after a colon; empty where something was.
+pub(crate) fn why_not(verdict: &Verdict) -> String {
+    match verdict.outcome {
+        VerdictOutcome::NoQuorum | VerdictOutcome::Unjudged => format!(": {}", cut(&verdict.rationale, 300)),
+        VerdictOutcome::Majority | VerdictOutcome::Winner | VerdictOutcome::Tie => String::new(),
     }
 }
 

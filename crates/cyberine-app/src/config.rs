@@ -1,6 +1,9 @@
 //! The configuration: `config.toml` in the home, `cyberine.toml` in the project.
 
+mod check;
+mod criteria;
 mod document;
+mod hints;
 mod mail;
 mod money;
 mod offer;
@@ -21,6 +24,8 @@ use crate::home::Home;
 use crate::project::Project;
 use crate::trust::{Trust, TrustError, TrustState};
 
+use check::Said;
+pub(crate) use criteria::rubric_of;
 pub use document::Place;
 pub use mail::{BusBackend, BusConfig, Label, LabelError, NoSuchBackend, PresenceConfig};
 use offer::Layer;
@@ -241,19 +246,24 @@ impl Config {
     /// # Errors
     /// [`ConfigError`], with the file and, where there is one, the place in it.
     pub fn load(home: &Home, project: &Project) -> Result<Self, ConfigError> {
-        let mut config = Self::empty();
+        let (mut config, mut said) = (Self::empty(), Said::default());
         if let Some(source) = ConfigSource::read(&home.config_file())? {
             let layer = Layer::parse(&source)?;
             config.budget = layer.budget.or_default();
-            config.apply(layer, &source);
+            config.apply(layer, &source, &mut said);
         }
-        let Some(source) = ConfigSource::read(&project.config_file())? else { return Ok(config) };
-        let layer = Layer::parse(&source)?;
-        config.budget = config.budget.tightened(&layer.budget);
-        match Untrusted::check(&layer, &source, home)? {
-            None => config.apply(layer, &source),
-            untrusted => config.untrusted = untrusted,
+        if let Some(source) = ConfigSource::read(&project.config_file())? {
+            let layer = Layer::parse(&source)?;
+            config.budget = config.budget.tightened(&layer.budget);
+            match Untrusted::check(&layer, &source, home)? {
+                None => config.apply(layer, &source, &mut said),
+                untrusted => {
+                    said.take_caps(&layer, &source);
+                    config.untrusted = untrusted;
+                }
+            }
         }
+        said.check(&config)?;
         Ok(config)
     }
 
@@ -272,12 +282,14 @@ impl Config {
 
     /// Puts a file on top: its providers beside those there are, or in place of one of the same
     /// name; what else it says in place of what was said. The budget is another matter.
-    fn apply(&mut self, layer: Layer, source: &ConfigSource) {
+    fn apply(&mut self, layer: Layer, source: &ConfigSource, said: &mut Said) {
+        said.take_caps(&layer, source);
         self.providers.extend(layer.providers);
         if let Some(mut orchestrate) = layer.orchestrate {
             let beside = source.path().parent().unwrap_or(Path::new("/"));
             orchestrate.rubric = orchestrate.rubric.map(|rubric| beside.join(rubric));
             self.orchestrate = orchestrate;
+            said.orchestrate = Some(source.clone());
         }
         if let Some(on_host_exit) = layer.run.on_host_exit {
             self.run.on_host_exit = on_host_exit;

@@ -2,12 +2,13 @@
 
 use cyberine_orchestrator::OrchestrateConfig;
 
-use crate::config::ConfigSource;
+use crate::config::{ConfigSource, rubric_of};
 use crate::exit::Exit;
 use crate::problem::{Problem, chain};
 
-/// Reads the rubric where a file is named, so that the plan holds it as it is now. The file must be
-/// as safe as a configuration: who can write it can tell the judges what to prefer.
+/// Reads the rubric where a file is named, so that the plan holds it as it is now: text, or criteria
+/// where it is TOML by its name. The file must be as safe as a configuration: who can write it can tell
+/// the judges what to prefer.
 ///
 /// # Errors
 /// Where the file is not there or cannot be used, or there is a rubric as text beside it.
@@ -22,6 +23,12 @@ pub(crate) async fn take_in(config: &mut OrchestrateConfig) -> Result<(), Proble
     let read = tokio::task::spawn_blocking(move || ConfigSource::read(&file)).await;
     let read = read.map_err(|error| Problem::of(Exit::Internal, &error))?;
     match read {
+        Ok(Some(source)) if path.extension().is_some_and(|extension| extension == "toml") => {
+            let rubric = rubric_of(&source).map_err(|error| wrong(chain(&error)))?;
+            config.rubric_text = Some(rubric.text);
+            config.criteria = rubric.criteria;
+            Ok(())
+        }
         Ok(Some(source)) => {
             config.rubric_text = Some(source.text().to_owned());
             Ok(())
@@ -68,7 +75,47 @@ mod tests {
         assert!(error.contains("chmod go-w"), "{error}");
     }
 
-    const JUDGING: &str = "[orchestrate]\nrubric = \"judging/rubric.md\"\njudges = [\"command\"]\n\
+    #[tokio::test]
+    async fn a_rubric_in_toml_has_criteria_and_what_is_wrong_with_one_is_told_with_its_place() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("rubric.toml");
+        let read = |text: &'static str| {
+            let path = path.clone();
+            async move {
+                std::fs::write(&path, text).unwrap();
+                std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+                let mut config = OrchestrateConfig { rubric: Some(path), ..OrchestrateConfig::default() };
+                take_in(&mut config).await.map(|()| config)
+            }
+        };
+        let good = "about = \"For a release.\"\n[[criteria]]\nname = \"truth\"\nweight = 3\n\
+            [[criteria]]\nname = \"style\"\ndescription = \"plain words\"\n";
+        let config = read(good).await.unwrap();
+        let text = "For a release.\n\n- truth (weight 3)\n- style (weight 1): plain words\n";
+        assert_eq!(config.rubric_text.as_deref(), Some(text));
+        let criteria: Vec<_> = config.criteria.iter().map(|one| (one.name.as_str(), one.weight)).collect();
+        assert_eq!(criteria, [("truth", 3), ("style", 1)]);
+        for (wrong, said) in [
+            ("", "rubric.toml:1:1: the rubric cannot be scored: it has 0 criteria"),
+            (
+                "[[criteria]]\nname = \"a\"\nwieght = 2\n",
+                "rubric.toml:3:1: unknown key `wieght` in [criteria]; did you mean `weight`?",
+            ),
+            ("[[criteria]]\nname = \"a\"\nweight = 0\n", "`weight` is 0, and not from 1 to 100"),
+            ("[[criteria]]\nname = \"a b\"\n", "put other words into `description`"),
+            ("[[criteria]]\nname = \"a\"\n[[criteria]]\nname = \"a\"\n", "two of its criteria are named `a`"),
+            (
+                "[[criterion]]\nname = \"a\"\n",
+                "unknown key `criterion` in the file; did you mean `criteria`?",
+            ),
+        ] {
+            let error = read(wrong).await.unwrap_err();
+            assert_eq!(error.exit, Exit::Configuration, "{wrong}");
+            assert!(error.to_string().contains(said), "{wrong}: {error}");
+        }
+    }
+
+    const JUDGING: &str = "[orchestrate]\nrubric = \"judging/rubric.md\"\njudges = [\"command\", \"llm-judge\"]\n\
         [orchestrate.judge_command]\ncommand = [\"./check\"]\n";
 
     #[test]

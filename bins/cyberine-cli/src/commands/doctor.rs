@@ -46,6 +46,8 @@ struct Report {
     mail: Option<MailReport>,
     findings: Vec<doctor::Finding>,
     problems: Vec<String>,
+    /// What of the configuration has no effect, and does no harm.
+    hints: Vec<String>,
     exit: u8,
     #[serde(skip)]
     ends: Exit,
@@ -109,6 +111,7 @@ impl Report {
             mail: None,
             findings: Vec::new(),
             problems: Vec::new(),
+            hints: Vec::new(),
             exit: 0,
             ends: Exit::Done,
         }
@@ -129,6 +132,7 @@ impl Report {
         let config = workplace.config()?;
         self.config_files = config.files.iter().map(|path| path.display().to_string()).collect();
         self.untrusted.clone_from(&config.untrusted);
+        self.hints = config.hints();
         let roster = roster(&config, &workplace.environment).await?;
         self.providers = roster.providers.iter().map(|(name, provider)| reach(name, provider)).collect();
         if roster.providers.is_empty() && config.untrusted.is_none() {
@@ -202,6 +206,9 @@ impl Report {
         let told = self.untrusted.as_ref().map(ToString::to_string);
         for problem in self.problems.iter().filter(|problem| Some(*problem) != told.as_ref()) {
             out.line(format_args!("{}   {}", out.paint(Style::Bad, "problem"), escaped(problem)));
+        }
+        for hint in &self.hints {
+            out.line(format_args!("hint      {}", escaped(hint)));
         }
         let found = self.findings.iter().any(|finding| !finding.repaired)
             || self.mail.as_ref().is_some_and(MailReport::has_findings);

@@ -196,3 +196,67 @@ fn critics_rule_an_answer_out_and_a_model_finds_two_the_same_over_a_real_wire() 
     let shown = place.run(&["inspect", ended["runId"].as_str().unwrap()]);
     assert!(shown.out.contains("critic against b (fatal, confirmed): scripted reply"), "{shown:?}");
 }
+
+/// Scores what holds `sound` with 8 and 0, and everything else with 4 and 9.
+const BY_CRITERIA: &str = r#"awk '/begin candidate [AB]\]$/ { at = $4; sub(/\]/, "", at); want = 1; next }
+want { of[at] = ($0 ~ /sound/) ? "8,\"clarity\":0" : "4,\"clarity\":9"; want = 0 }
+END { printf "{\"scores\":["; for (i = 1; i <= 2; i++) { at = substr("AB", i, 1)
+printf "%s{\"label\":\"%s\",\"criteria\":{\"correctness\":%s},\"reason\":\"read\"}", (i > 1 ? "," : ""), at, of[at] }
+print "],\"rationale\":\"weighed\"}" }'"#;
+
+#[test]
+fn criteria_are_scored_one_by_one_added_up_here_and_shown() {
+    let place = Place::new();
+    let criteria = "[[criteria]]\nname = \"correctness\"\nweight = 3\n[[criteria]]\nname = \"clarity\"\n";
+    let judge = toml::Value::String(BY_CRITERIA.to_owned());
+    place.configure(&format!(
+        "{}{}[providers.j]\nkind = \"command\"\ncommand = [\"sh\", \"-c\", {judge}]\n\
+         [orchestrate]\ncandidates = [\"a\", \"b\"]\njudge_providers = [\"j\"]\njudges = [\"llm-judge\"]\nrubric = \"rubric.toml\"\n",
+        shell("a", "cat > /dev/null; echo sound"),
+        shell("b", "cat > /dev/null; echo smooth")
+    ));
+    cyberine_testkit::write_private(&place.home().join("rubric.toml"), criteria);
+    let ended = place.run(&["orchestrate", "which?", "--json"]).json();
+    let verdict = &ended["steps"][0]["verdict"];
+    assert_eq!((&verdict["winner"], &verdict["outcome"]), (&json!("a"), &json!("winner")), "{verdict}");
+    let votes = verdict["votes"].as_array().unwrap();
+    let of = |id: &str| {
+        let scored = |vote: &&Value| vote["candidate"] == id && vote.get("criteria").is_some();
+        votes.iter().filter(scored).cloned().collect::<Vec<_>>()
+    };
+    let score =
+        |name: &str, weight: u32, score: f64| json!({ "name": name, "weight": weight, "score": score });
+    for (id, total, correctness, clarity) in [("a", 6.0, 8.0, 0.0), ("b", 5.25, 4.0, 9.0)] {
+        let votes = of(id);
+        assert_eq!(votes.len(), 2, "one for each order: {verdict}");
+        for vote in votes {
+            assert_eq!(vote["score"], json!(total), "{vote}");
+            assert_eq!(
+                vote["criteria"],
+                json!([score("correctness", 3, correctness), score("clarity", 1, clarity)])
+            );
+        }
+    }
+    let shown = place.run(&["inspect", ended["runId"].as_str().unwrap()]);
+    assert!(shown.out.contains("(score) → a (6 = correctness 8 ×3, clarity 0 ×1): read"), "{shown:?}");
+}
+
+#[test]
+fn why_a_judge_could_not_judge_is_shown_to_people() {
+    let answers = [shell("a", "cat > /dev/null; echo one"), shell("b", "cat > /dev/null; echo two")];
+    let missing = "[orchestrate]\njudges = [\"command\", \"consensus\"]\n\
+        [orchestrate.judge_command]\ncommand = [\"no-such-program\"]\n";
+    let place = Place::with(&[&answers.concat(), missing].concat());
+    let said = place.run(&["orchestrate", "x"]);
+    let run = place.run(&["runs", "--json"]).json()["runs"][0]["runId"].as_str().unwrap().to_owned();
+    let whole = place.run(&["inspect", &run, "--json"]).json();
+    let step = &whole["steps"][0];
+    let of_command =
+        step["verdicts"].as_array().unwrap().iter().find(|one| one["kind"] == "command").unwrap();
+    assert_eq!((&of_command["outcome"], &step["verdict"]["kind"]), (&json!("unjudged"), &json!("consensus")));
+    let why = format!("command: unjudged: {}", &of_command["rationale"].as_str().unwrap()[..20]);
+    assert!(said.out.contains(&why), "told while it runs: {said:?}");
+    let shown = place.run(&["inspect", &run]).out;
+    let (_, others) = shown.split_once("Other verdicts\n").unwrap();
+    assert!(others.trim_start().starts_with(&why), "{shown}");
+}

@@ -14,6 +14,7 @@ mod judging;
 mod leaving;
 mod mail;
 mod mailbox_files;
+mod misfits;
 mod orchestrate;
 mod place;
 mod probing;

@@ -73,6 +73,23 @@ impl<'a> Document<'a> {
         self.place_of(self.root.get(section)?, key)
     }
 
+    /// Where the key stands that `path` leads to, or else the deepest table on the way to it that is
+    /// there; the file's beginning where there is none.
+    pub(super) fn place_at(&self, path: &[&str]) -> Place {
+        let mut table = Some(&self.root);
+        let mut start = 0;
+        for name in path {
+            let Some((key, value)) =
+                table.and_then(|table| table.iter().find(|(key, _)| key.get_ref() == name))
+            else {
+                break;
+            };
+            start = key.span().start;
+            table = value.get_ref().as_table();
+        }
+        place(self.source, start)
+    }
+
     /// Where a section stands.
     pub(super) fn place_of_root(&self, section: &str) -> Option<Place> {
         let (key, _) = self.root.iter().find(|(key, _)| key.get_ref() == section)?;
@@ -178,7 +195,7 @@ fn unknown(source: &ConfigSource, offset: usize, key: &str, within: &str, known:
 const KEYS: [&str; 5] = ["api_key", "apikey", "key", "token", "api_token"];
 
 /// `; did you mean …` where one word is near, else the words there are.
-fn advice(found: &str, known: &[&str]) -> String {
+pub(super) fn advice(found: &str, known: &[&str]) -> String {
     let lower = found.to_ascii_lowercase();
     if KEYS.contains(&lower.as_str()) && known.contains(&"api_key_env") {
         return "; a key never stands in a file: name the variable that holds it in `api_key_env`".to_owned();

@@ -4,6 +4,8 @@ use cyberine_orchestrator::JudgeKind;
 use cyberine_types::SystemClock;
 use std::os::unix::fs::PermissionsExt;
 
+mod effects;
+
 struct Place {
     root: tempfile::TempDir,
     home: Home,

@@ -9,7 +9,7 @@ use cyberine_types::{Billing, RunId, Timestamp};
 use crate::decision::{told, waits};
 use crate::message::moment;
 use crate::plain::{cut, escaped};
-use crate::report::{billed, outcome, seconds};
+use crate::report::{billed, outcome, seconds, why_not};
 
 /// How much of a prompt, an error or a comment is shown.
 const TEXT: usize = 160;
@@ -75,10 +75,11 @@ impl Names {
             RunEvent::Judged { verdict, .. } => {
                 let winner = verdict.winner.as_ref().map(|winner| format!(", winner {}", self.name(winner)));
                 let text = format!(
-                    "{}: {}{}",
+                    "{}: {}{}{}",
                     escaped(&verdict.kind),
                     outcome(verdict.outcome),
-                    winner.unwrap_or_default()
+                    winner.unwrap_or_default(),
+                    why_not(verdict)
                 );
                 line("judged", text, None)
             }
