@@ -7,4 +7,24 @@
 //! what a tool does is the rail's.
 #![warn(missing_docs)]
 
+mod body;
+mod endpoint;
+mod events;
+mod guard;
 pub mod identity;
+pub mod metrics;
+mod observe;
+mod operations;
+mod reply;
+mod server;
+mod session;
+mod settings;
+mod stall;
+pub mod trace_context;
+mod visitors;
+
+pub use guard::NameFault;
+pub use observe::{Answered, Load, Meters, Observer};
+pub use operations::operations;
+pub use server::HttpServer;
+pub use settings::Settings;

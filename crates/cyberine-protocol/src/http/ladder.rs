@@ -182,7 +182,10 @@ fn unreadable(body: &[u8], error: &StrictError) -> Refusal {
 
 fn batch<'a>(head: &HttpHead<'_>, json: &'a str) -> Result<Posted<'a>, Refusal> {
     let refused = |error: RpcError| Refusal::new(400, &error);
-    let version = legacy_version(head).map_err(refused)?;
+    let version = match head.version.one().and_then(Revision::parse) {
+        Some(version) => Some(version),
+        None => legacy_version(head).map_err(refused)?,
+    };
     if version.is_some_and(|version| !version.has_batches()) {
         let message = "an array is a message in revision 2025-03-26 only; send its parts one by one";
         return Err(refused(RpcError::invalid_request(message)));

@@ -1,0 +1,84 @@
+use std::time::Duration;
+
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_LENGTH;
+use bytes::{Bytes, BytesMut};
+use http_body::Body;
+use http_body_util::BodyExt as _;
+
+/// The most bytes of a body over the limit that are read and thrown away, so that a client that
+/// writes all of it before it reads sees why it was refused.
+const SWALLOWED: u64 = 64 * 1024 * 1024;
+
+/// Why there is no body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoBody {
+    /// It is longer than the limit.
+    TooLong,
+    /// It did not come in time.
+    TooSlow,
+    /// The client went away, or its chunks cannot be read.
+    Broken,
+}
+
+/// Reads a body of at most `limit` bytes, within `time`.
+pub(crate) async fn read(
+    headers: &HeaderMap,
+    mut body: impl Body<Data = Bytes> + Unpin,
+    limit: usize,
+    time: Duration,
+) -> Result<Bytes, NoBody> {
+    let declared = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    let reading = async {
+        if declared.is_some_and(|length| length > limit as u64) {
+            swallow(&mut body).await;
+            return Err(NoBody::TooLong);
+        }
+        let whole = whole(&mut body, limit).await;
+        if whole == Err(NoBody::TooLong) {
+            swallow(&mut body).await;
+        }
+        whole
+    };
+    tokio::time::timeout(time, reading).await.unwrap_or(Err(NoBody::TooSlow))
+}
+
+async fn whole(body: &mut (impl Body<Data = Bytes> + Unpin), limit: usize) -> Result<Bytes, NoBody> {
+    let Some(first) = data(body).await? else { return Ok(Bytes::new()) };
+    if first.len() > limit {
+        return Err(NoBody::TooLong);
+    }
+    // Most bodies come in one piece.
+    let Some(second) = data(body).await? else { return Ok(first) };
+    let mut whole = BytesMut::with_capacity(first.len() + second.len());
+    whole.extend_from_slice(&first);
+    let mut next = Some(second);
+    while let Some(part) = next {
+        if whole.len() + part.len() > limit {
+            return Err(NoBody::TooLong);
+        }
+        whole.extend_from_slice(&part);
+        next = data(body).await?;
+    }
+    Ok(whole.freeze())
+}
+
+async fn data(body: &mut (impl Body<Data = Bytes> + Unpin)) -> Result<Option<Bytes>, NoBody> {
+    while let Some(frame) = body.frame().await {
+        // What is no data is a trailer.
+        if let Ok(data) = frame.map_err(|_| NoBody::Broken)?.into_data() {
+            return Ok(Some(data));
+        }
+    }
+    Ok(None)
+}
+
+async fn swallow(body: &mut (impl Body<Data = Bytes> + Unpin)) {
+    let mut swallowed = 0;
+    while let Ok(Some(part)) = data(body).await {
+        swallowed += part.len() as u64;
+        if swallowed > SWALLOWED {
+            return;
+        }
+    }
+}

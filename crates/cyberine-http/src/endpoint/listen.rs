@@ -1,0 +1,65 @@
+//! GET: the stream of what belongs to no request of a session, or one that is taken up again.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::Response;
+use cyberine_protocol::Revision;
+use cyberine_protocol::http::{Field, HttpHead};
+
+use super::{Endpoint, Link, header_texts};
+use crate::events::{self, Manner, Messages};
+use crate::observe::Held;
+use crate::reply::{self, INVALID_REQUEST};
+use crate::session::{Place, Session, Stream};
+
+impl Endpoint {
+    pub(super) async fn listen(&self, parts: &Parts, link: Link) -> Result<Response, Box<Response>> {
+        let identity = self.identity(parts, link).await?;
+        let head = HttpHead::read(header_texts(parts));
+        let Some(session) = self.session(&head, &identity)? else { return Ok(reply::wrong_method("POST")) };
+        if !head.takes_events() {
+            let reason = "the answer is an event stream; send Accept: text/event-stream";
+            return Ok(reply::refusal(StatusCode::NOT_ACCEPTABLE, INVALID_REQUEST, reason));
+        }
+        let (stream, event) = match head.last_event_id() {
+            Field::Absent => (Some(session.news()), u64::MAX),
+            Field::One(id) => match id.parse::<Place>() {
+                Ok(place) => (session.stream(place.stream), place.event),
+                Err(()) => (None, 0),
+            },
+            Field::Many => (None, 0),
+        };
+        let Some(stream) = stream else {
+            let reason = "Last-Event-ID names no stream that is kept: it is over, or too long ago";
+            return Ok(reply::refusal(StatusCode::BAD_REQUEST, INVALID_REQUEST, reason));
+        };
+        Ok(match self.place_of_stream() {
+            Ok(held) => self.lasting(&session, stream, event, held),
+            Err(refusal) => refusal,
+        })
+    }
+
+    /// A place for one more event stream, or the refusal.
+    pub(super) fn place_of_stream(&self) -> Result<Held, Response> {
+        let held = self.meters.streams.hold_below(self.settings.max_streams);
+        held.ok_or_else(|| reply::busy("too many event streams are open; try again later"))
+    }
+
+    /// An event stream that can be taken up again.
+    pub(super) fn lasting(&self, session: &Session, stream: Arc<Stream>, event: u64, held: Held) -> Response {
+        let primed = session.peer.revision() >= Some(Revision::V2025_11_25);
+        let reader = stream.read_from(event);
+        reply::events(events::body(Messages::Lasting { reader, primed }, self.manner(), held))
+    }
+
+    pub(super) fn manner(&self) -> Manner {
+        Manner {
+            keep_alive: self.settings.keep_alive,
+            lifetime: self.settings.stream_lifetime,
+            retry: self.settings.retry,
+            over: self.over.clone(),
+        }
+    }
+}

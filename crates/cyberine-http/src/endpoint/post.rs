@@ -1,0 +1,231 @@
+//! POST: one message, and what it is answered with.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::Response;
+use bytes::Bytes;
+use cyberine_protocol::Revision;
+use cyberine_protocol::http::{Field, HttpHead, Post, Posted, Refusal, judge, status_of};
+use cyberine_protocol::strict::Limits;
+use cyberine_server::{Exchange, First, Peer};
+use cyberine_types::Identity;
+use http_body::Body as HttpBody;
+use tracing::Instrument as _;
+
+use super::{Endpoint, Link, Outcome, header_texts};
+use crate::body::{self, NoBody};
+use crate::events::{self, Messages};
+use crate::reply::{self, INTERNAL, INVALID_REQUEST, SESSION_ID};
+use crate::session::{NoSession, Session};
+use crate::trace_context::{TraceContext, request_span};
+
+/// The methods that are counted by name.
+const METHODS: [&str; 18] = [
+    "tools/call",
+    "tools/list",
+    "initialize",
+    "ping",
+    "server/discover",
+    "resources/list",
+    "resources/read",
+    "resources/templates/list",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "subscriptions/listen",
+    "prompts/list",
+    "prompts/get",
+    "completion/complete",
+    "logging/setLevel",
+    "tasks/get",
+    "tasks/update",
+    "tasks/cancel",
+];
+
+impl Endpoint {
+    pub(super) async fn post<B>(&self, number: u64, parts: &Parts, body: B, link: Link) -> Outcome
+    where
+        B: HttpBody<Data = Bytes> + Send + Unpin,
+    {
+        let identity = match self.identity(parts, link).await {
+            Ok(identity) => identity,
+            Err(refused) => return Outcome::new("unknown", *refused),
+        };
+        let body = match body::read(&parts.headers, body, Limits::default().frame, self.settings.body_timeout)
+            .await
+        {
+            Ok(body) => body,
+            Err(fault) => return Outcome::new("unknown", no_body(fault)),
+        };
+        let head = HttpHead::read(header_texts(parts));
+        match judge(&head, &body, Limits::default()) {
+            Ok(posted) => {
+                let trace = || {
+                    posted.trace().and_then(|(parent, state)| TraceContext::parse(&parent, state.as_deref()))
+                };
+                let span = request_span(number, &parts.headers, trace());
+                let served = self.served(&posted, &head, identity, &body).instrument(span);
+                Outcome::new(method_of(&posted), served.await)
+            }
+            Err(refused) => Outcome::new("unknown", refusal(refused)),
+        }
+    }
+
+    async fn served(
+        &self,
+        posted: &Posted<'_>,
+        head: &HttpHead<'_>,
+        identity: Arc<Identity>,
+        body: &[u8],
+    ) -> Response {
+        match &posted.post {
+            Post::Stateless { revision, tool } => {
+                let params = tool.as_ref().and_then(|tool| self.server.header_params(&identity, tool));
+                if let Some(Err(refused)) = params.map(|params| posted.check_params(head, &params)) {
+                    return refusal(refused);
+                }
+                let exchange = self.visitors.of(&identity.principal).post(identity, body).await;
+                self.answered(exchange, *revision, None).await
+            }
+            Post::Initialize => self.opened(posted, head, identity, body).await,
+            Post::Notification { stateless: true, .. } => reply::empty(StatusCode::ACCEPTED),
+            Post::Legacy { .. } | Post::Notification { .. } | Post::Response { .. } => {
+                match self.session_of(posted, head, &identity) {
+                    Ok(session) => self.within(&session, posted, identity, body).await,
+                    Err(refused) => refusal(refused),
+                }
+            }
+        }
+    }
+
+    /// The session a message belongs to.
+    fn session_of(
+        &self,
+        posted: &Posted<'_>,
+        head: &HttpHead<'_>,
+        identity: &Identity,
+    ) -> Result<Arc<Session>, Refusal> {
+        let id = match head.session_id() {
+            Field::Absent => return Err(posted.without_session()),
+            Field::Many => return Err(posted.of_unknown_session()),
+            Field::One(id) => id,
+        };
+        let session = self.sessions.of(id, &identity.principal).ok_or_else(|| posted.of_unknown_session())?;
+        let revision = session.peer.revision().unwrap_or(Revision::NEWEST_LEGACY);
+        posted.of_wrong_version(revision).map_or(Ok(session), Err)
+    }
+
+    async fn within(
+        &self,
+        session: &Arc<Session>,
+        posted: &Posted<'_>,
+        identity: Arc<Identity>,
+        body: &[u8],
+    ) -> Response {
+        // What answers or cancels means an exchange that is there already, in a batch too.
+        if posted.method.as_deref().is_none_or(|method| method.starts_with("notifications/")) {
+            posted.parts().for_each(|part| session.peer.tell(part));
+        }
+        if !matches!(posted.post, Post::Legacy { answered: true, .. }) {
+            return reply::empty(StatusCode::ACCEPTED);
+        }
+        let exchange = session.peer.post(identity, body).await;
+        let revision = session.peer.revision().unwrap_or(Revision::NEWEST_LEGACY);
+        self.answered(exchange, revision, Some(session)).await
+    }
+
+    /// Opens a session.
+    async fn opened(
+        &self,
+        posted: &Posted<'_>,
+        head: &HttpHead<'_>,
+        identity: Arc<Identity>,
+        body: &[u8],
+    ) -> Response {
+        if head.session_id() != Field::Absent {
+            let reason = "initialize opens a session of its own; send it without Mcp-Session-Id";
+            return refusal(posted.refusal(400, &cyberine_protocol::RpcError::invalid_request(reason)));
+        }
+        let peer = Peer::session(Arc::clone(&self.server));
+        let principal = identity.principal.clone();
+        let exchange = peer.post(identity, body).await;
+        let mut response = self.answered(exchange, Revision::NEWEST_LEGACY, None).await;
+        if peer.revision().is_none() {
+            return response;
+        }
+        match self.sessions.open(peer, &principal).map(|session| session.id.header()) {
+            Ok(Some(id)) => {
+                response.headers_mut().insert(SESSION_ID, id);
+                response
+            }
+            Ok(None) | Err(NoSession::NoId) => {
+                reply::refusal(StatusCode::INTERNAL_SERVER_ERROR, INTERNAL, "no session id could be made")
+            }
+            Err(NoSession::Full) => reply::busy("too many sessions are open; try again later"),
+            Err(NoSession::FullForOne) => {
+                reply::busy("you have too many sessions open; end some with DELETE, or try again later")
+            }
+        }
+    }
+
+    /// The answer of an exchange: JSON where its reply comes first, an event stream where another
+    /// message does, or nothing for a while.
+    async fn answered(
+        &self,
+        exchange: Exchange,
+        revision: Revision,
+        session: Option<&Arc<Session>>,
+    ) -> Response {
+        let first = tokio::select! {
+            biased;
+            first = exchange.first() => first,
+            () = self.over.cancelled() => return reply::busy("the server is stopping"),
+            () = tokio::time::sleep(self.settings.quiet) => First::Message,
+        };
+        match first {
+            First::Reply(line) => {
+                let status = StatusCode::from_u16(status_of(&line, revision)).unwrap_or(StatusCode::OK);
+                reply::json(status, line)
+            }
+            First::Nothing => reply::empty(StatusCode::ACCEPTED),
+            First::Message => match (self.place_of_stream(), session) {
+                (Err(refused), _) => refused,
+                (Ok(held), Some(session)) => self.lasting(session, session.keep(exchange), 0, held),
+                (Ok(held), None) => {
+                    reply::events(events::body(Messages::Once(exchange), self.manner(), held))
+                }
+            },
+        }
+    }
+}
+
+/// What was asked, for whoever counts.
+fn method_of(posted: &Posted<'_>) -> &'static str {
+    match &posted.post {
+        Post::Response { .. } => return "response",
+        Post::Notification { .. } | Post::Legacy { answered: false, .. } => return "notification",
+        Post::Stateless { .. } | Post::Initialize | Post::Legacy { .. } => {}
+    }
+    let Some(method) = posted.method.as_deref() else { return "batch" };
+    METHODS.iter().find(|known| **known == method).unwrap_or(&"unknown")
+}
+
+fn refusal(refused: Refusal) -> Response {
+    let status = StatusCode::from_u16(refused.status).unwrap_or(StatusCode::BAD_REQUEST);
+    reply::json(status, refused.line)
+}
+
+fn no_body(fault: NoBody) -> Response {
+    let (status, reason) = match fault {
+        NoBody::TooLong => (StatusCode::PAYLOAD_TOO_LARGE, "the body is longer than a message may be"),
+        NoBody::TooSlow => (StatusCode::REQUEST_TIMEOUT, "the body did not come in time"),
+        NoBody::Broken => (StatusCode::BAD_REQUEST, "the body ended early, or cannot be read"),
+    };
+    let mut response = reply::refusal(status, INVALID_REQUEST, reason);
+    // What is left of the body would be taken for the next request.
+    response
+        .headers_mut()
+        .insert(axum::http::header::CONNECTION, axum::http::HeaderValue::from_static("close"));
+    response
+}

@@ -1,0 +1,127 @@
+//! Event streams (HTML, 9.2, "Server-sent events").
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use cyberine_protocol::sse::{KEEP_ALIVE, Outgoing};
+use cyberine_server::Exchange;
+use futures_util::stream;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::observe::Held;
+use crate::session::{Place, Reader};
+
+/// A comment, which every client passes over.
+const ALIVE: Bytes = Bytes::from_static(KEEP_ALIVE);
+
+/// Where the messages of an event stream come from.
+pub(crate) enum Messages {
+    /// An exchange whose stream is all there is: dropped with it.
+    Once(Exchange),
+    /// A session's stream, which can be taken up again. From 2025-11-25 on it begins with an event
+    /// without a message, so that there is a place to take it up from.
+    Lasting { reader: Reader, primed: bool },
+}
+
+/// How an event stream behaves.
+pub(crate) struct Manner {
+    pub(crate) keep_alive: Duration,
+    /// How long a lasting one stays open.
+    pub(crate) lifetime: Option<Duration>,
+    /// What the client of a lasting one is told to wait before it comes again.
+    pub(crate) retry: Duration,
+    /// Ends all streams.
+    pub(crate) over: CancellationToken,
+}
+
+struct State {
+    messages: Messages,
+    manner: Manner,
+    until: Option<Instant>,
+    /// Whether the first event is due.
+    opening: bool,
+    /// The stream's place among all of them.
+    _held: Held,
+}
+
+/// The body of an event stream, which keeps its place among all of them.
+pub(crate) fn body(messages: Messages, manner: Manner, held: Held) -> Body {
+    let lifetime = manner.lifetime.filter(|_| matches!(messages, Messages::Lasting { .. }));
+    let until = lifetime.map(|lifetime| Instant::now() + lifetime);
+    let state = State { messages, manner, until, opening: true, _held: held };
+    Body::from_stream(stream::unfold(state, |mut state| async {
+        let events = state.next().await?;
+        Some((Ok::<_, Infallible>(events), state))
+    }))
+}
+
+impl State {
+    /// The next events; `None` at the end.
+    async fn next(&mut self) -> Option<Bytes> {
+        if let Some(opening) = self.opening() {
+            return Some(opening);
+        }
+        let until = self.until;
+        let lifetime = async {
+            match until {
+                Some(until) => tokio::time::sleep_until(until).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            events = self.messages.next() => events,
+            () = self.manner.over.cancelled() => None,
+            () = lifetime => None,
+            () = tokio::time::sleep(self.manner.keep_alive) => Some(ALIVE),
+        }
+    }
+
+    fn opening(&mut self) -> Option<Bytes> {
+        if !std::mem::take(&mut self.opening) {
+            return None;
+        }
+        match &self.messages {
+            Messages::Lasting { reader, primed: true } => {
+                let id = reader.place().to_string();
+                let retry_ms = u64::try_from(self.manner.retry.as_millis()).ok();
+                let mut priming = Vec::new();
+                Outgoing { id: Some(&id), retry_ms, data: Some(b"") }.put(&mut priming);
+                Some(priming.into())
+            }
+            // Headers alone may wait in a proxy for the first byte behind them.
+            _ => Some(ALIVE),
+        }
+    }
+}
+
+impl Messages {
+    async fn next(&mut self) -> Option<Bytes> {
+        match self {
+            Self::Once(exchange) => exchange.next().await.map(|batch| without_ids(&batch)),
+            Self::Lasting { reader, .. } => reader.next().await.map(|messages| with_ids(&messages)),
+        }
+    }
+}
+
+/// Messages that are each followed by a line feed, as events.
+fn without_ids(batch: &[u8]) -> Bytes {
+    let mut events = Vec::with_capacity(batch.len() + 32);
+    for message in batch.split(|byte| *byte == b'\n').filter(|message| !message.is_empty()) {
+        Outgoing { data: Some(message), ..Outgoing::default() }.put(&mut events);
+    }
+    events.into()
+}
+
+fn with_ids(messages: &[(Place, Bytes)]) -> Bytes {
+    let length: usize = messages.iter().map(|(_, message)| message.len() + 64).sum();
+    let mut events = Vec::with_capacity(length);
+    for (place, message) in messages {
+        let id = place.to_string();
+        Outgoing { id: Some(&id), data: Some(message), ..Outgoing::default() }.put(&mut events);
+    }
+    events.into()
+}

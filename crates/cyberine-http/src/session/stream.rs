@@ -1,0 +1,221 @@
+use std::collections::VecDeque;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use bytes::Bytes;
+use cyberine_server::Exchange;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::Session;
+
+/// The number of the stream of what belongs to no request.
+pub(super) const NEWS: u64 = 0;
+
+/// Bytes of what was sent that one stream keeps for a client that has lost its connection.
+const LOG_BYTES: usize = 1024 * 1024;
+
+/// A place in a stream, which a client says with `Last-Event-ID`: the last event it has seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The stream's number in its session.
+    pub(crate) stream: u64,
+    /// The event's number in its stream; 0 before the first.
+    pub(crate) event: u64,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}-{}", self.stream, self.event)
+    }
+}
+
+impl FromStr for Place {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let number = |digits: &str| {
+            let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+            digits.parse().ok().filter(|_| is_number).ok_or(())
+        };
+        let (stream, event) = text.split_once('-').ok_or(())?;
+        Ok(Self { stream: number(stream)?, event: number(event)? })
+    }
+}
+
+/// Messages of a session that go out on one event stream after the other: a client that has lost one
+/// takes up where it was.
+pub(crate) struct Stream {
+    pub(crate) number: u64,
+    source: Source,
+    log: Mutex<Log>,
+    /// Wakes the reader when another one took its place or added something.
+    moved: Notify,
+}
+
+enum Source {
+    Exchange(Exchange),
+    News(Weak<Session>),
+}
+
+#[derive(Default)]
+struct Log {
+    /// Messages with their numbers, the oldest first.
+    events: VecDeque<(u64, Bytes)>,
+    bytes: usize,
+    last: u64,
+    /// Who reads it: the latest.
+    reader: u64,
+    /// Since when the source makes no more.
+    over: Option<Instant>,
+    /// Whether all of it is here.
+    drained: bool,
+}
+
+impl Log {
+    fn push(&mut self, batch: &Bytes) {
+        let mut rest = batch.clone();
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let message = rest.split_to(end);
+            let _line_feed = rest.split_to(1);
+            self.last += 1;
+            self.bytes += message.len();
+            self.events.push_back((self.last, message));
+        }
+    }
+
+    /// Forgets the oldest of what was sent, while too much is kept.
+    fn trim(&mut self, sent: u64) {
+        while self.bytes > LOG_BYTES
+            && let Some((number, message)) = self.events.front()
+            && *number <= sent
+        {
+            self.bytes -= message.len();
+            self.events.pop_front();
+        }
+    }
+}
+
+impl Stream {
+    pub(super) fn of_exchange(number: u64, exchange: Exchange) -> Self {
+        Self::new(number, Source::Exchange(exchange))
+    }
+
+    pub(super) fn of_news(session: Weak<Session>) -> Self {
+        Self::new(NEWS, Source::News(session))
+    }
+
+    fn new(number: u64, source: Source) -> Self {
+        Self { number, source, log: Mutex::default(), moved: Notify::new() }
+    }
+
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Since when nothing more will come.
+    pub(super) fn over_since(&self) -> Option<Instant> {
+        let mut log = self.log();
+        if let Source::Exchange(exchange) = &self.source
+            && log.over.is_none()
+            && exchange.is_over()
+        {
+            log.over = Some(Instant::now());
+        }
+        log.over
+    }
+
+    /// Reads on behind an event; whoever read before reads no more.
+    pub(crate) fn read_from(self: Arc<Self>, event: u64) -> Reader {
+        let mut log = self.log();
+        log.reader += 1;
+        // An event that was never sent counts as the last.
+        let (number, seen) = (log.reader, event.min(log.last));
+        drop(log);
+        self.moved.notify_waiters();
+        Reader { stream: self, number, seen }
+    }
+
+    /// What the source has next.
+    async fn next(&self) -> Option<Vec<u8>> {
+        match &self.source {
+            Source::Exchange(exchange) => exchange.next().await,
+            Source::News(session) => {
+                let session = session.upgrade()?;
+                session.peer.news().await
+            }
+        }
+    }
+}
+
+/// Reads a stream.
+pub(crate) struct Reader {
+    stream: Arc<Stream>,
+    number: u64,
+    seen: u64,
+}
+
+/// What a reader has to do.
+enum Step {
+    Give(Vec<(Place, Bytes)>),
+    Wait,
+    End,
+}
+
+impl Reader {
+    /// The last event that was read, or behind which reading began.
+    pub(crate) fn place(&self) -> Place {
+        Place { stream: self.stream.number, event: self.seen }
+    }
+
+    /// The next messages, with the places behind them; waits for one. `None` when no more will come,
+    /// or another reader has come.
+    ///
+    /// # Cancel safety
+    /// Dropped before it resolves, nothing is lost.
+    pub(crate) async fn next(&mut self) -> Option<Vec<(Place, Bytes)>> {
+        loop {
+            let stream = Arc::clone(&self.stream);
+            let mut moved = std::pin::pin!(stream.moved.notified());
+            moved.as_mut().enable();
+            match self.step() {
+                Step::Give(messages) => return Some(messages),
+                Step::End => return None,
+                Step::Wait => {}
+            }
+            tokio::select! {
+                batch = stream.next() => {
+                    let mut log = stream.log();
+                    match batch {
+                        Some(batch) => log.push(&batch.into()),
+                        None => {
+                            log.drained = true;
+                            log.over.get_or_insert_with(Instant::now);
+                        }
+                    }
+                    drop(log);
+                    stream.moved.notify_waiters();
+                }
+                () = moved => {}
+            }
+        }
+    }
+
+    fn step(&mut self) -> Step {
+        let mut log = self.stream.log();
+        if log.reader != self.number {
+            return Step::End;
+        }
+        let (number, seen) = (self.stream.number, self.seen);
+        let new = log.events.iter().filter(|(event, _)| *event > seen);
+        let messages: Vec<_> =
+            new.map(|(event, message)| (Place { stream: number, event: *event }, message.clone())).collect();
+        if messages.is_empty() {
+            return if log.drained { Step::End } else { Step::Wait };
+        }
+        self.seen = log.last;
+        log.trim(self.seen);
+        Step::Give(messages)
+    }
+}
