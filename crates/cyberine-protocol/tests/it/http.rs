@@ -280,7 +280,6 @@ fn a_batch_is_of_the_one_revision_that_has_them() {
             let headers = with(&plain, "MCP-Protocol-Version", revision.as_str());
             let expected = match revision {
                 Revision::V2025_03_26 => Ok(Post::Legacy { version: Some(revision), answered }),
-                Revision::V2026_07_28 => Err((400, -32602, json!(null))),
                 _ => Err((400, -32600, json!(null))),
             };
             assert_eq!(judged(&headers, &body), expected, "{revision} {body}");
