@@ -140,7 +140,7 @@ fn secrets(plan: &Plan, environment: &Environment) -> Vec<Secret> {
 fn stand_in(info: ProviderInfo, error: &BuildError) -> Arc<dyn Provider> {
     let why = match error {
         BuildError::MissingVariable { .. } | BuildError::BadKey { .. } => {
-            TurnError::Auth { detail: error.to_string() }
+            TurnError::NoCredential { detail: error.to_string() }
         }
         BuildError::Config(_) => TurnError::Rejected { detail: error.to_string() },
     };

@@ -24,6 +24,12 @@ pub enum TurnError {
         /// What the provider said.
         detail: String,
     },
+    /// No request was made, since there is no credential for one.
+    #[error("{detail}")]
+    NoCredential {
+        /// Which provider misses what, such as a variable that is not set.
+        detail: String,
+    },
     /// The account cannot pay. Waiting does not help.
     #[error("the provider's account cannot pay: {detail}")]
     Billing {
@@ -114,7 +120,7 @@ impl TurnError {
         match self {
             Self::Cancelled => "cancelled",
             Self::Unreachable { .. } => "unreachable",
-            Self::Auth { .. } => "auth",
+            Self::Auth { .. } | Self::NoCredential { .. } => "auth",
             Self::Billing { .. } => "billing",
             Self::RateLimited { .. } => "rate-limit",
             Self::Overloaded { .. } => "overloaded",

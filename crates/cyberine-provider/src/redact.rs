@@ -2,6 +2,7 @@
 //! other providers. A secret is found however the text spells it, since whoever decodes an answer
 //! (a judge's is JSON) would bring it out again.
 
+mod base64;
 mod spelling;
 
 use std::sync::Arc;
@@ -37,6 +38,10 @@ impl Redactor {
     /// A redactor of all of `secrets`, for complaints: what they say is no answer.
     pub(crate) fn of(mut secrets: Vec<Secret>) -> Self {
         secrets.retain(|secret| !secret.is_empty());
+        let long = secrets.iter().filter(|secret| secret.expose().len() >= SECRET_BYTES);
+        let looks: Vec<Secret> =
+            long.flat_map(|secret| base64::looks(secret.expose())).map(Secret::new).collect();
+        secrets.extend(looks);
         Self { secrets: secrets.into(), held: String::new() }
     }
 
@@ -189,6 +194,24 @@ mod tests {
         }
         assert_eq!(pieces(&secrets, &["sk-hunter2", "-added"]), "[redacted]-added");
         assert_eq!(pieces(&secrets, &["sk-hunter2"]), "[redacted]");
+    }
+
+    #[test]
+    fn a_secret_in_base64_is_one_wherever_it_stands_and_however_it_is_cut() {
+        // `sk-hunt?r2>~` alone, after one byte and after two, in both alphabets, padded and not.
+        for (text, clean) in [
+            ("c2staHVudD9yMj5+", "[redacted]"),
+            ("c2staHVudD9yMj5-", "[redacted]"),
+            ("eHNrLWh1bnQ/cjI+fg==", "eH[redacted]g=="),
+            ("eHNrLWh1bnQ_cjI-fg", "eH[redacted]g"),
+            ("eHlzay1odW50P3IyPn4=", "eHl[redacted]4="),
+            ("Authorization: Basic dXNlcjpzay1odW50P3IyPn46eA", "Authorization: Basic dXNlcjp[redacted]46eA"),
+        ] {
+            for cut in 0..=text.len() {
+                assert_eq!(pieces(&["sk-hunt?r2>~"], &[&text[..cut], &text[cut..]]), clean, "{text} {cut}");
+            }
+        }
+        assert_eq!(pieces(&["ollama"], &["b2xsYW1h"]), "b2xsYW1h", "a word is no secret in Base64 either");
     }
 
     #[test]

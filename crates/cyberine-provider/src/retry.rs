@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::ProviderConfig;
 use crate::error::TurnError;
-use crate::gate::{AccountGate, Entry, GateError, Place};
+use crate::gate::{AccountGate, Entry, GateError, LONGEST_CLOSED, Place};
 use crate::port::{Capabilities, Provider, ProviderInfo, StopReason, Turn, TurnEvent};
 use crate::probe::Probe;
 use crate::stream::{Emitter, turn_stream};
@@ -136,7 +136,7 @@ impl Taking {
                 return Err(error);
             }
             if wait > self.left() {
-                return Err(rule::too_long(error, free_at(wait), self.left()));
+                return Err(rule::too_long(error, asked_at(wait), self.left()));
             }
             failed += 1;
             if !told {
@@ -159,7 +159,7 @@ impl Taking {
                 },
                 Ok(Entry::Closed { left, reason, spread: within }) => {
                     if left > self.left() {
-                        return Err(rule::closed(&reason, left, free_at(left), self.left()));
+                        return Err(rule::closed(&reason, asked_at(left), self.left()));
                     }
                     spread = Some(within);
                     if told.replace(reason.clone()) != Some(reason.clone()) {
@@ -277,8 +277,9 @@ impl Taking {
     }
 }
 
-fn free_at(wait: Duration) -> Timestamp {
-    let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+/// When an account that is closed for `wait` from now on is asked again.
+fn asked_at(wait: Duration) -> Timestamp {
+    let wait = i64::try_from(wait.min(LONGEST_CLOSED).as_millis()).unwrap_or(i64::MAX);
     Timestamp::from_unix_ms(SystemClock.now().unix_ms().saturating_add(wait))
 }
 

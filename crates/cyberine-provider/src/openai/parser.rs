@@ -1,13 +1,13 @@
 //! The stream of a chat completion: `data:` events that end with `[DONE]`.
 
-use cyberine_types::Usage;
+use cyberine_types::{Usage, Usd};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::cost::Counted;
 use crate::error::TurnError;
 use crate::json;
-use crate::lenient::lenient;
+use crate::lenient::{Figures, lenient};
 use crate::port::{StopReason, ToolCall};
 use crate::quote::Quoter;
 use crate::sse::{EventParser, SseWire};
@@ -102,6 +102,12 @@ struct ChatUsage {
     prompt_tokens_details: Option<PromptDetails>,
     #[serde(default)]
     completion_tokens_details: Option<CompletionDetails>,
+    /// What the answer cost in dollars, where the server says so, as OpenRouter does.
+    #[serde(default)]
+    cost: Option<Value>,
+    /// The key of another account pays the model, and the cost is that of handing on only.
+    #[serde(default)]
+    is_byok: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -146,11 +152,14 @@ impl ChatParser {
             self.end(choice.finish_reason);
         }
         if let Some(usage) = chunk.usage {
+            let mut figures = Figures::default();
+            let reported = usage.reported(&mut figures);
             out.push(WireEvent::Usage(Counted {
                 tokens: usage.normalised(),
+                reported,
                 scripted: self.scripted,
                 // Some servers count as they go.
-                whole: self.finish_reason.is_some(),
+                whole: self.finish_reason.is_some() && figures.sound,
                 ..Counted::default()
             }));
         }
@@ -302,6 +311,12 @@ impl PartialCall {
 }
 
 impl ChatUsage {
+    /// The cost in dollars; what is no number is some other server's own.
+    fn reported(&self, figures: &mut Figures) -> Option<Usd> {
+        let whole = self.is_byok != Some(Value::Bool(true));
+        self.cost.as_ref().filter(|cost| whole && cost.is_number()).and_then(|cost| figures.dollars(cost))
+    }
+
     /// `prompt_tokens` includes what was cached, `completion_tokens` includes reasoning.
     fn normalised(&self) -> Usage {
         let read = self.prompt_tokens_details.as_ref();

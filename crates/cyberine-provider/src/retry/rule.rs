@@ -99,9 +99,10 @@ pub(super) fn let_in(error: &TurnError) -> bool {
     )
 }
 
-/// `error`, which asks for a wait that the turn has no time for.
-pub(super) fn too_long(error: TurnError, free_at: Timestamp, left: Duration) -> TurnError {
-    let more = |detail: String| format!("{detail}; {}", no_time(free_at, left));
+/// `error`, which asks for a wait that the turn has no time for. The account is closed for an hour at
+/// most, whatever wait was asked for: nobody knows so long before what will be then.
+pub(super) fn too_long(error: TurnError, asked_at: Timestamp, left: Duration) -> TurnError {
+    let more = |detail: String| format!("{detail}; {}", no_time(asked_at, left));
     match error {
         TurnError::RateLimited { detail, retry_after } => {
             TurnError::RateLimited { detail: more(detail), retry_after }
@@ -114,13 +115,17 @@ pub(super) fn too_long(error: TurnError, free_at: Timestamp, left: Duration) -> 
 }
 
 /// The failure of a turn that finds the account closed for longer than it has time.
-pub(super) fn closed(reason: &str, wait: Duration, free_at: Timestamp, left: Duration) -> TurnError {
-    let detail = format!("an earlier turn of this account was told: {reason}; {}", no_time(free_at, left));
-    TurnError::RateLimited { detail, retry_after: Some(wait) }
+pub(super) fn closed(reason: &str, asked_at: Timestamp, left: Duration) -> TurnError {
+    let detail = format!("an earlier turn of this account was told: {reason}; {}", no_time(asked_at, left));
+    // How long that turn was asked to wait is in its own words.
+    TurnError::RateLimited { detail, retry_after: None }
 }
 
-fn no_time(free_at: Timestamp, left: Duration) -> String {
-    format!("the account is free again at {free_at}, and this turn has {} s left", left.as_secs())
+fn no_time(asked_at: Timestamp, left: Duration) -> String {
+    format!(
+        "the account is asked again at {asked_at} at the earliest, and this turn has {} s left",
+        left.as_secs()
+    )
 }
 
 #[cfg(test)]
@@ -217,16 +222,17 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_without_time_for_it_says_when_the_account_is_free() {
-        let free = Timestamp::from_unix_ms(0);
-        let said = too_long(limited(Some(90)), free, Duration::from_secs(9)).to_string();
+    fn a_wait_without_time_for_it_says_when_the_account_is_asked_again() {
+        let asked_at = Timestamp::from_unix_ms(0);
+        let said = too_long(limited(Some(90)), asked_at, Duration::from_secs(9)).to_string();
         assert_eq!(
             said,
-            "the provider limits the rate of requests: d; the account is free again at \
-             1970-01-01T00:00:00.000Z, and this turn has 9 s left; it asks to wait 90 s"
+            "the provider limits the rate of requests: d; the account is asked again at \
+             1970-01-01T00:00:00.000Z at the earliest, and this turn has 9 s left; it asks to wait 90 s"
         );
-        let said = closed("busy", Duration::from_secs(90), free, Duration::from_secs(9));
+        let said = closed("busy", asked_at, Duration::from_secs(9));
         assert_eq!(said.code(), "rate-limit");
         assert!(said.to_string().contains("an earlier turn of this account was told: busy; "), "{said}");
+        assert!(said.to_string().ends_with("and this turn has 9 s left"), "{said}");
     }
 }

@@ -231,7 +231,7 @@ async fn a_wait_beyond_the_turns_time_fails_at_once_and_says_when_and_the_next_t
     let (_, end) = all(&provider, 60, CancellationToken::new()).await;
     let said = end.unwrap_err();
     assert_eq!(said.code(), "rate-limit");
-    assert!(said.to_string().contains("429; the account is free again at "), "{said}");
+    assert!(said.to_string().contains("429; the account is asked again at "), "{said}");
     assert!(said.to_string().ends_with("and this turn has 60 s left; it asks to wait 120 s"), "{said}");
     let (_, end) = all(&provider, 60, CancellationToken::new()).await;
     let said = end.unwrap_err();

@@ -105,6 +105,30 @@ fn a_message_costs_by_its_last_figures_where_they_make_sense() {
 }
 
 #[test]
+fn a_completion_costs_what_its_server_says_and_else_by_its_tokens() {
+    block_on(async {
+        for (more, expected, basis) in [
+            (json!({ "cost": 0.0005 }), Some(500), CostBasis::Reported),
+            (json!({ "cost": 0.0005, "is_byok": false }), Some(500), CostBasis::Reported),
+            // Another account pays the model, so this is not all of it.
+            (json!({ "cost": 0.0005, "is_byok": true }), Some(65), CostBasis::Computed),
+            (json!({ "cost": { "total_cost": 0.0005 } }), Some(65), CostBasis::Computed),
+            (json!({}), Some(65), CostBasis::Computed),
+            (json!({ "cost": -0.0005 }), None, CostBasis::Unknown),
+        ] {
+            let mut usage = json!({ "prompt_tokens": 25, "completion_tokens": 40 });
+            usage.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let said =
+                json!({ "choices": [{ "index": 0, "delta": { "content": "A" }, "finish_reason": "stop" }] });
+            let events = [said, json!({ "choices": [], "usage": usage }), json!("[DONE]")];
+            let taken = answered("openai", &events).await;
+            assert_eq!((taken.code(), cost(&taken)), ("ok", (25, 40, expected)), "{more}");
+            assert_eq!(taken.usage.unwrap().basis, basis, "{more}");
+        }
+    });
+}
+
+#[test]
 fn a_generation_costs_by_the_figures_that_come_with_its_end() {
     block_on(async {
         let chunk = |text: &str, reason: Value, usage: Value| json!({ "candidates": [{ "content": { "parts": [{ "text": text }] }, "finishReason": reason }], "usageMetadata": usage });
