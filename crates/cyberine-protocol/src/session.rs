@@ -62,7 +62,7 @@ impl ServerSession {
 
     /// A session for one message of a client that talks to several: ids are unique within it, and a
     /// client of the `initialize` era is the one an earlier session [got to know](Self::legacy_client).
-    /// The ids of questions carry `ask_scope`, by which [`ask_scope_of`](crate::ask_scope_of) finds the
+    /// The ids of questions carry `ask_scope`, by which [`ask_scope_of`] finds the
     /// session an answer belongs to: give each session of a client its own.
     #[must_use]
     pub fn resumed(profile: SharedProfile, client: Option<LegacyClient>, ask_scope: u64) -> Self {

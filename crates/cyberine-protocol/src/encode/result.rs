@@ -27,7 +27,7 @@ pub(super) fn head(id: &RequestId, capacity: usize) -> Vec<u8> {
     out
 }
 
-/// The response to a request of `revision`. `server` is the encoded [`Implementation`].
+/// The response to a request of `revision`. `server` is the encoded `Implementation`.
 pub(crate) fn result_line(id: &RequestId, answer: &Answer, revision: Revision, server: &str) -> Vec<u8> {
     let write = Writer { revision, server };
     match answer {
