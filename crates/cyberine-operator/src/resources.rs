@@ -4,8 +4,8 @@ use std::fmt;
 
 use cyberine_run_store::{Cursor, Run, RunSummary, StoreError};
 use cyberine_server::{
-    LinkedResource, ReadOutcome, Resource, ResourceBody, ResourceContents, ResourceError, ResourcePage, ResourceRead,
-    ResourceSet, ResourceTemplate, ResourceWatch,
+    LinkedResource, ReadOutcome, Resource, ResourceBody, ResourceContents, ResourceError, ResourcePage,
+    ResourceRead, ResourceSet, ResourceTemplate, ResourceWatch,
 };
 use cyberine_types::{Caller, RunId, Timestamp};
 use futures_util::future::BoxFuture;

@@ -160,10 +160,9 @@ async fn guidance_and_decisions_are_shown_and_bounded() {
     assert_eq!(view["decision"]["decision"], json!(Choice::Approve));
     let contents = soon(cyberine_server::ResourceSet::read(
         &stage.resources,
-        crate::stage::caller(),
-        format!("cyberine://runs/{id}"),
+        cyberine_server::ResourceRead::of(crate::stage::caller(), format!("cyberine://runs/{id}")),
     ));
-    let whole: Value = serde_json::from_str(&contents.await.unwrap().text).unwrap();
+    let whole: Value = serde_json::from_str(contents.await.unwrap().text().unwrap()).unwrap();
     assert_eq!(whole["steers"].as_array().unwrap().len(), 300);
     assert_eq!(whole["decisions"][0]["comment"].as_str().unwrap().len(), 4_000);
 }

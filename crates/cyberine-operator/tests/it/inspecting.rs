@@ -2,7 +2,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cyberine_run_store::{NewRun, Reserve, RunStore};
-use cyberine_server::{OutlivesReply, ResourceError, ResourceSet};
+use cyberine_server::{
+    OutlivesReply, ReadOutcome, ResourceBody, ResourceContents, ResourceError, ResourceRead, ResourceSet,
+};
 use cyberine_types::{RunId, Usd};
 use serde_json::{Value, json};
 
@@ -116,13 +118,13 @@ async fn long_answers_are_bounded_in_the_tool_and_whole_in_the_resource() {
     assert_eq!(view["truncated"], true);
     assert!(view["steps"][0]["candidates"][0]["outputPreview"].as_str().unwrap().chars().count() <= 2_000);
 
-    let contents =
-        stage.resources.read(caller(), view["resource"].as_str().unwrap().to_owned()).await.unwrap();
-    let whole: Value = serde_json::from_str(&contents.text).unwrap();
-    assert_eq!(
-        (contents.mime_type.as_str(), contents.uri),
-        ("application/json", format!("cyberine://runs/{id}"))
-    );
+    let read = ResourceRead::of(caller(), view["resource"].as_str().unwrap());
+    let ReadOutcome::Contents(parts) = stage.resources.read(read).await.unwrap() else { panic!("asked") };
+    let [ResourceContents { uri, mime_type, body: ResourceBody::Text(text) }] = &parts[..] else {
+        panic!("{parts:?}")
+    };
+    let whole: Value = serde_json::from_str(text).unwrap();
+    assert_eq!((mime_type.as_str(), uri), ("application/json", &format!("cyberine://runs/{id}")));
     assert_eq!(whole["steps"][0]["candidates"][2]["output"], json!(long));
     assert_eq!((&whole["state"], &whole["nextSeq"]), (&view["state"], &view["nextSeq"]));
     assert_eq!(whole["task"].as_str().unwrap().len(), 100_000);
@@ -140,7 +142,7 @@ async fn what_is_no_run_is_not_found() {
         "",
         "cyberine://runs",
     ] {
-        let read = soon(stage.resources.read(caller(), uri.to_owned())).await;
+        let read = soon(stage.resources.read(ResourceRead::of(caller(), uri))).await;
         assert_eq!(read, Err(ResourceError::NotFound { uri: uri.to_owned() }));
     }
 }

@@ -12,5 +12,6 @@ mod repeating;
 mod slow;
 mod stage;
 mod surface;
+mod tasking;
 mod teaming;
 mod watching;

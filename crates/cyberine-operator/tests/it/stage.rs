@@ -23,7 +23,8 @@ use cyberine_run_store::{
     Tick,
 };
 use cyberine_server::{
-    Background, Call, Outcome, OutlivesReply, Progress, ProgressSink, ProgressUpdate, ToolResult, ToolSet,
+    Background, Call, ClientCapabilities, Log, Outcome, OutlivesReply, Progress, ProgressSink, ProgressUpdate,
+    ToolResult, ToolSet,
 };
 use cyberine_types::{
     Billing, Caller, ClientInfo, Clock as _, Identity, InstanceId, Principal, RunId, SystemClock, Usd,
@@ -231,6 +232,7 @@ impl Launcher for Sometimes {
 pub(crate) struct Stage {
     pub(crate) tools: OperatorTools,
     pub(crate) resources: RunResources,
+    pub(crate) services: LazyServices,
     pub(crate) store: MemoryRunStore,
     pub(crate) bus: Arc<dyn Bus>,
     pub(crate) presence: MemoryPresence,
@@ -311,7 +313,8 @@ impl Stage {
         });
         Self {
             tools: OperatorTools::new(lazy.clone()),
-            resources: RunResources::new(lazy),
+            resources: RunResources::new(lazy.clone()),
+            services: lazy,
             store,
             bus,
             presence,
@@ -337,9 +340,12 @@ impl Stage {
             name: name.to_owned(),
             arguments: arguments.as_object().cloned().unwrap_or_else(Map::new),
             caller: caller(),
+            capabilities: ClientCapabilities::default(),
+            tasks: false,
             input_responses: BTreeMap::new(),
             state: None,
             progress,
+            log: Log::none(),
             cancel: CancellationToken::new(),
             background: Background::new(self.tasks.clone(), CancellationToken::new()),
         }
