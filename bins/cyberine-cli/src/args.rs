@@ -161,7 +161,8 @@ pub(crate) struct Spend {
 
 #[derive(Debug, Args)]
 pub(crate) struct Runs {
-    /// Only runs whose prompt, workflow, directory, state, id or winner contains this.
+    /// Only runs whose prompt, workflow, directory, state, id or winner contains this. How the
+    /// judges decided is not searched.
     #[arg(default_value = "")]
     pub(crate) query: String,
     /// How many to list.
