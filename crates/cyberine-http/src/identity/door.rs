@@ -11,12 +11,15 @@ use cyberine_types::Identity;
 
 use super::storm::Storm;
 use super::{ProtectedResource, Rejection, Resolver, TransportFacts};
+use crate::metrics::Metrics;
 
-/// Lets requests in by who sent them.
+/// Lets requests in by who sent them. Its clones are one door.
+#[derive(Clone)]
 pub struct Door {
     resolver: Arc<dyn Resolver>,
     resource: Option<ProtectedResource>,
-    storm: Mutex<Storm>,
+    metrics: Option<Arc<Metrics>>,
+    storm: Arc<Mutex<Storm>>,
 }
 
 /// A request that was not let in: a response that says why.
@@ -30,13 +33,20 @@ impl Door {
     /// A door at which `resolver` says who is calling.
     #[must_use]
     pub fn new(resolver: Arc<dyn Resolver>) -> Self {
-        Self { resolver, resource: None, storm: Mutex::default() }
+        Self { resolver, resource: None, metrics: None, storm: Arc::default() }
     }
 
     /// Tells whoever is refused for want of a token where to learn about tokens.
     #[must_use]
     pub fn with_resource(mut self, resource: ProtectedResource) -> Self {
         self.resource = Some(resource);
+        self
+    }
+
+    /// Counts whom it refuses.
+    #[must_use]
+    pub fn with_metrics(mut self, metrics: Arc<Metrics>) -> Self {
+        self.metrics = Some(metrics);
         self
     }
 
@@ -79,6 +89,9 @@ impl Door {
             Some(after) if !matches!(rejection, Rejection::Unavailable(_)) => Rejection::TooMany { after },
             _ => rejection,
         };
+        if let Some(metrics) = &self.metrics {
+            metrics.rejected(rejection.reason());
+        }
         let challenge = self.challenge(&rejection);
         Refusal { rejection, challenge }
     }

@@ -110,3 +110,6 @@ fn fault(kind: &ErrorKind) -> &'static str {
         _ => "the token cannot be read",
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,7 @@ const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProtectedResource {
     resource: String,
+    host: String,
     metadata_url: String,
     path: String,
     authorization_servers: Vec<String>,
@@ -38,6 +39,7 @@ impl ProtectedResource {
         let path = uri.path().trim_end_matches('/').to_owned();
         Ok(Self {
             resource: format!("{scheme}://{authority}{path}"),
+            host: authority.host().to_owned(),
             metadata_url: format!("{scheme}://{authority}{WELL_KNOWN}{path}"),
             path: format!("{WELL_KNOWN}{path}"),
             authorization_servers: Vec::new(),
@@ -63,6 +65,12 @@ impl ProtectedResource {
     #[must_use]
     pub fn resource(&self) -> &str {
         &self.resource
+    }
+
+    /// The host in that URL, without a port.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
     }
 
     /// Where its metadata can be read.

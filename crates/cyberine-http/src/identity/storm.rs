@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn addresses_without_end_take_no_memory_without_end() {
         let (mut storm, start) = (Storm::default(), Instant::now());
-        for host in 0..100_000_u32 {
+        for host in 0..10_000_u32 {
             storm.rejected(IpAddr::from(host.to_be_bytes()), start);
         }
         assert_eq!(storm.peers.len(), MOST);
