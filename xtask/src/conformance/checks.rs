@@ -18,6 +18,15 @@ pub(super) struct Scenario {
     pub(super) faults: Vec<String>,
 }
 
+/// What a scenario is judged by beside its own checks.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Terms {
+    /// Whether checks may be skipped.
+    pub(super) may_skip: bool,
+    /// A check that has to succeed.
+    pub(super) needed: Option<&'static str>,
+}
+
 /// The scenario a directory of results belongs to: `[server-]NAME-2026-12-01T03-37-19-054Z`.
 pub(super) fn name_of(directory: &str) -> Option<&str> {
     const STAMP: usize = "-2026-12-01T03-37-19-054Z".len();
@@ -26,10 +35,10 @@ pub(super) fn name_of(directory: &str) -> Option<&str> {
     stamped.then_some(name)
 }
 
-/// Reads and judges the results in `directory`. Checks may be skipped only where that is said.
-pub(super) fn judge(name: &str, directory: &Path, may_skip: bool) -> Scenario {
+/// Reads and judges the results in `directory`.
+pub(super) fn judge(name: &str, directory: &Path, terms: Terms) -> Scenario {
     match std::fs::read_to_string(directory.join("checks.json")) {
-        Ok(text) => judge_text(name, &text, may_skip),
+        Ok(text) => judge_text(name, &text, terms),
         Err(_) => fault(name, "the suite gave up on it: there is no checks.json".to_owned()),
     }
 }
@@ -39,7 +48,7 @@ pub(super) fn fault(name: &str, why: String) -> Scenario {
     Scenario { name: name.to_owned(), passed: 0, faults: vec![why] }
 }
 
-fn judge_text(name: &str, text: &str, may_skip: bool) -> Scenario {
+fn judge_text(name: &str, text: &str, terms: Terms) -> Scenario {
     let checks: Vec<Value> = match serde_json::from_str(text) {
         Ok(checks) => checks,
         Err(error) => return fault(name, format!("checks.json: {error}")),
@@ -53,12 +62,16 @@ fn judge_text(name: &str, text: &str, may_skip: bool) -> Scenario {
                 meant += usize::from(id != ALWAYS);
             }
             Some("INFO") => {}
-            Some("SKIPPED") if may_skip => {}
+            Some("SKIPPED") if terms.may_skip => {}
             status => {
                 let why = check["errorMessage"].as_str().or(check["description"].as_str());
                 faults.push(format!("{} {id}: {}", status.unwrap_or("?"), why.unwrap_or("no reason given")));
             }
         }
+    }
+    let succeeded = |id| checks.iter().any(|check| check["id"] == id && check["status"] == "SUCCESS");
+    if let Some(needed) = terms.needed.filter(|id| !succeeded(*id)) {
+        faults.push(format!("{needed} did not succeed, if it was tried at all"));
     }
     if meant == 0 && faults.is_empty() {
         faults.push(format!("it checked nothing: none of {} checks succeeded but {ALWAYS}", checks.len()));
@@ -70,45 +83,56 @@ fn judge_text(name: &str, text: &str, may_skip: bool) -> Scenario {
 mod tests {
     use super::*;
 
+    const STRICT: Terms = Terms { may_skip: false, needed: None };
+    const MILD: Terms = Terms { may_skip: true, needed: None };
+
     /// The verdict on hand-written results: `(id, status)`.
-    fn verdict(checks: &[(&str, &str)], may_skip: bool) -> Scenario {
+    fn verdict(checks: &[(&str, &str)], terms: Terms) -> Scenario {
         let checks: Vec<Value> = checks
             .iter()
             .map(|(id, status)| serde_json::json!({"id": id, "status": status, "description": "it is so"}))
             .collect();
-        judge_text("s", &Value::from(checks).to_string(), may_skip)
+        judge_text("s", &Value::from(checks).to_string(), terms)
     }
 
     #[test]
     fn a_success_of_its_own_is_what_a_scenario_needs() {
-        let good = verdict(&[("a", "SUCCESS"), ("b", "INFO"), (ALWAYS, "SUCCESS")], false);
+        let good = verdict(&[("a", "SUCCESS"), ("b", "INFO"), (ALWAYS, "SUCCESS")], STRICT);
         assert_eq!((good.passed, good.faults.len()), (2, 0));
         for nothing in [&[][..], &[(ALWAYS, "SUCCESS")], &[("a", "INFO"), (ALWAYS, "SUCCESS")]] {
-            assert_eq!(verdict(nothing, false).faults.len(), 1, "{nothing:?} checks nothing");
+            assert_eq!(verdict(nothing, STRICT).faults.len(), 1, "{nothing:?} checks nothing");
         }
-        let skipped = verdict(&[("a", "SKIPPED"), (ALWAYS, "SUCCESS")], true);
+        let skipped = verdict(&[("a", "SKIPPED"), (ALWAYS, "SUCCESS")], MILD);
         assert!(skipped.faults[0].starts_with("it checked nothing"), "{skipped:?}");
     }
 
     #[test]
     fn a_failure_a_warning_a_skip_and_what_nobody_knows_are_faults() {
         for status in ["FAILURE", "WARNING", "SKIPPED", "success", "PERHAPS"] {
-            let bad = verdict(&[("a", "SUCCESS"), ("b", status)], false);
+            let bad = verdict(&[("a", "SUCCESS"), ("b", status)], STRICT);
             assert_eq!(bad.faults, [format!("{status} b: it is so")]);
         }
-        assert!(verdict(&[("a", "SUCCESS"), ("b", "SKIPPED")], true).faults.is_empty());
-        assert_eq!(verdict(&[("a", "SUCCESS"), ("b", "WARNING")], true).faults.len(), 1);
+        assert!(verdict(&[("a", "SUCCESS"), ("b", "SKIPPED")], MILD).faults.is_empty());
+        assert_eq!(verdict(&[("a", "SUCCESS"), ("b", "WARNING")], MILD).faults.len(), 1);
         let nameless =
-            judge_text("s", r#"[{"id":"a","status":"SUCCESS"},{"errorMessage":"no status"}]"#, true);
+            judge_text("s", r#"[{"id":"a","status":"SUCCESS"},{"errorMessage":"no status"}]"#, MILD);
         assert_eq!(nameless.faults, ["? ?: no status"]);
+    }
+
+    #[test]
+    fn a_check_that_is_needed_has_to_succeed() {
+        let terms = Terms { may_skip: false, needed: Some("b") };
+        assert!(verdict(&[("a", "SUCCESS"), ("b", "SUCCESS")], terms).faults.is_empty());
+        assert_eq!(verdict(&[("a", "SUCCESS"), ("b", "INFO")], terms).faults.len(), 1);
+        assert_eq!(verdict(&[("a", "SUCCESS")], terms).faults.len(), 1);
     }
 
     #[test]
     fn results_that_cannot_be_read_are_a_fault() {
         for text in ["", "{}", "[", "null"] {
-            assert_eq!(judge_text("s", text, true).faults.len(), 1, "{text:?}");
+            assert_eq!(judge_text("s", text, MILD).faults.len(), 1, "{text:?}");
         }
-        assert_eq!(judge("s", Path::new("/nowhere"), true).faults.len(), 1);
+        assert_eq!(judge("s", Path::new("/nowhere"), MILD).faults.len(), 1);
     }
 
     #[test]

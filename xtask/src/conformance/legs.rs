@@ -1,5 +1,7 @@
 //! The legs: what is run against what, and what is left out of it and why.
 
+use super::checks::Terms;
+
 /// One run of the suite, or of some scenarios of it, against one subject.
 pub(super) struct Leg {
     pub(super) name: &'static str,
@@ -56,6 +58,9 @@ const HTTP_ONLY: &[(&str, &str)] = &[
 /// Scenarios parts of which the suite skips by itself: `(name, why)`.
 const PARTLY_SKIPPED: &[(&str, &str)] =
     &[("json-schema-2020-12-preservation", "at 2025-11-25 it skips the keywords that came in 2026")];
+
+/// Checks that have to succeed, where the suite is content with a remark: `(scenario, check)`.
+const NEEDED: &[(&str, &str)] = &[("server-sse-polling", "server-sse-disconnect-resume")];
 
 /// Scenarios that a frozen list reports and does not score.
 const UNSCORED: &[&str] = &[
@@ -164,9 +169,12 @@ pub(super) fn left_out(subject: Subject, scenario: &str) -> Option<&'static str>
     reasons.into_iter().find(|(name, _)| *name == scenario).map(|(_, why)| *why)
 }
 
-/// Whether checks of this scenario may be skipped.
-pub(super) fn may_skip(scenario: &str) -> bool {
-    PARTLY_SKIPPED.iter().any(|(name, _)| *name == scenario)
+/// What is forgiven and what is asked of this scenario.
+pub(super) fn terms(scenario: &str) -> Terms {
+    Terms {
+        may_skip: PARTLY_SKIPPED.iter().any(|(name, _)| *name == scenario),
+        needed: NEEDED.iter().find(|(name, _)| *name == scenario).map(|(_, check)| *check),
+    }
 }
 
 /// Whether the frozen lists score this scenario; they score no extension.

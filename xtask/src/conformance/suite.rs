@@ -95,7 +95,7 @@ fn results(leg: &Leg, out: &Path) -> Result<Vec<Scenario>> {
             _ => name.strip_prefix("server-").unwrap_or(name),
         };
         if legs::left_out(leg.subject, name).is_none() {
-            scenarios.push(checks::judge(name, &entry.path(), legs::may_skip(name)));
+            scenarios.push(checks::judge(name, &entry.path(), legs::terms(name)));
         }
     }
     scenarios.sort_by(|one, other| one.name.cmp(&other.name));
