@@ -1,6 +1,7 @@
 //! The shell of the HTTP kinds: one request, one stream of events, and the limits on both.
 
 mod client;
+mod json_client;
 pub(crate) mod models;
 
 use std::time::Duration;
@@ -12,6 +13,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::client::{Endpoint, headers};
+pub use self::json_client::JsonClient;
 use crate::error::TurnError;
 use crate::fault;
 use crate::port::{Limits, StopReason};

@@ -77,6 +77,7 @@ pub use cost::{BUILT_IN_PRICES, LongPrices, PriceEntry, PriceTable, Prices};
 pub use covered::{COVERED, Coverage, Covered, Version, version};
 pub use error::TurnError;
 pub use gate::{AccountGate, Entry, GateError, GateState, LONGEST_CLOSED, MemoryGate, Place};
+pub use http::JsonClient;
 pub use port::{
     Capabilities, Limits, Message, Provider, ProviderInfo, Role, StopReason, ToolCall, ToolSpec, Turn,
     TurnEvent,

@@ -116,7 +116,7 @@ pub(crate) fn headers(
 
 /// A client that goes where it is told and nowhere else: no redirect, no proxy, no retry, and no
 /// connection kept that a server may have closed meanwhile.
-fn build(secure: bool) -> Result<Client, String> {
+pub(super) fn build(secure: bool) -> Result<Client, String> {
     Client::builder()
         .tls_backend_preconfigured(tls(secure).map_err(|error| error.to_string())?)
         .https_only(secure)
