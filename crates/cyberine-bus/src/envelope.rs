@@ -184,6 +184,12 @@ impl Sender {
         let principal = format!("{}/{}", principal.tenant, principal.name);
         Self { principal, channel, pid: std::process::id(), instance_id }
     }
+
+    /// The same process, as the sender of what `principal` publishes: a server of many has many.
+    #[must_use]
+    pub fn for_principal(&self, principal: &Principal) -> Self {
+        Self::new(principal, self.channel, self.instance_id)
+    }
 }
 
 /// The surface a message came in by.

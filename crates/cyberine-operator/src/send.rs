@@ -11,7 +11,7 @@ use cyberine_bus::{Address, AddressKind, BusError, Durability, From, FromKind, O
 use cyberine_orchestrator::Plan;
 use cyberine_presence::{Member, matching};
 use cyberine_server::ToolResult;
-use cyberine_types::RunId;
+use cyberine_types::{Principal, RunId};
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use serde_json::{Value, json};
@@ -33,6 +33,8 @@ pub(crate) struct Writer<'a> {
     pub(crate) services: &'a Services,
     /// The client, as it calls itself.
     pub(crate) by: String,
+    /// On whose authority.
+    pub(crate) principal: &'a Principal,
     pub(crate) draft: &'a Draft,
 }
 
@@ -114,7 +116,7 @@ impl Writer<'_> {
             again: self.draft.again(&to),
             to,
             from: From { kind: FromKind::Mcp, id: self.by.clone() },
-            sender: self.services.sender.clone(),
+            sender: self.services.sender.for_principal(self.principal),
             topic: *topic,
             text: text.clone(),
             thread: thread.clone(),

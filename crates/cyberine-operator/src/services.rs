@@ -34,7 +34,8 @@ pub struct Services {
     pub presence: Arc<dyn Presence>,
     /// What became of calls that carried a key.
     pub keys: Arc<dyn Idempotency>,
-    /// This server, as the sender of what it publishes.
+    /// This server, as the sender of what it publishes; a message that a caller sends carries the
+    /// principal of that caller.
     pub sender: Sender,
 }
 

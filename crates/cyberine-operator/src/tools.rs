@@ -135,17 +135,18 @@ impl OperatorTools {
 
     async fn make(&self, change: Change, around: Around, once: &mut Once<'_>) -> Result<ToolResult, String> {
         let services = self.services.get().await?;
-        let by = around.caller.attribution();
+        let Around { caller, progress, background, cancel } = around;
+        let (by, principal) = (caller.attribution(), caller.principal());
         let draft = &once.draft;
+        let writer = |by| Writer { services, by, principal, draft };
         match change {
             Change::Orchestrate(arguments) => {
-                let Around { progress, background, cancel, .. } = around;
                 let asked = orchestrate::Asked { by, progress, background, cancel };
                 orchestrate::orchestrate(&self.services, arguments, asked, once).await
             }
-            Change::SendMessage(arguments) => Writer { services, by, draft }.send_message(arguments).await,
-            Change::SendToTeam(arguments) => Writer { services, by, draft }.send_to_team(arguments).await,
-            Change::SendToRole(arguments) => Writer { services, by, draft }.send_to_role(arguments).await,
+            Change::SendMessage(arguments) => writer(by).send_message(arguments).await,
+            Change::SendToTeam(arguments) => writer(by).send_to_team(arguments).await,
+            Change::SendToRole(arguments) => writer(by).send_to_role(arguments).await,
             Change::Decide(choice, arguments) => decide::decide(services, arguments, choice, by).await,
             Change::Cancel(arguments) => cancel::cancel(services, &arguments, by).await,
         }

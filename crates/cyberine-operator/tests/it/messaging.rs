@@ -4,7 +4,7 @@ use std::time::Duration;
 use cyberine_bus::{AddressKind, Channel, Durability, From, FromKind, MAX_TEXT_BYTES, MemoryBus, NoBus};
 use cyberine_bus::{Outgoing, Sender, Topic};
 use cyberine_server::{Progress, ToolSet as _};
-use cyberine_types::{Billing, InstanceId, ManualClock, MessageId, Principal, RunId, Timestamp};
+use cyberine_types::{Billing, Identity, InstanceId, ManualClock, MessageId, Principal, RunId, Timestamp};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
@@ -13,6 +13,18 @@ use crate::stage::{Setting, Stage};
 
 fn texts(polled: &Value) -> Vec<&str> {
     polled["messages"].as_array().unwrap().iter().map(|one| one["text"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_message_carries_the_principal_of_its_caller() {
+    let stage = Stage::free(&[]);
+    let letter = json!({ "to_kind": "chat", "to_id": "review", "text": "one" });
+    let mut call = stage.call_of("send_message", letter, Progress::none());
+    let ada = Principal { tenant: "acme".to_owned(), name: "ada".to_owned() };
+    call.caller.identity = Arc::new(Identity::of(ada.clone()));
+    stage.tools.call(call).await.unwrap();
+    let envelope = &stage.mail(AddressKind::Chat, "review").await[0];
+    assert_eq!(envelope.sender, Sender::new(&ada, Channel::Mcp, stage.instance));
 }
 
 #[tokio::test]
