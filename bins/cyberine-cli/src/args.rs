@@ -3,6 +3,7 @@
 mod install;
 mod judge;
 mod mail;
+mod token;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ use cyberine_app::Exit;
 pub(crate) use install::Install;
 pub(crate) use judge::{Judge, JudgeCommand, Selftest};
 pub(crate) use mail::{Decide, Importance, Inbox, Send, Team, Watch};
+pub(crate) use token::{NewToken, Token, TokenCommand};
 
 /// What the demo asks unless told otherwise: a question with one right answer.
 pub(crate) const DEMO_PROMPT: &str =
@@ -72,6 +74,8 @@ pub(crate) enum Command {
     Spend(Spend),
     /// Examine the judges: whom can you trust with a verdict?
     Judge(Judge),
+    /// Tokens of those who call over HTTP.
+    Token(Token),
     /// Print the JSON Schema of `cyberine.toml`, for editors.
     Schema,
 }

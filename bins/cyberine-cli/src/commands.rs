@@ -16,6 +16,7 @@ mod schema;
 mod send;
 mod spend;
 mod team;
+mod token;
 mod trust;
 mod watch;
 
@@ -68,6 +69,7 @@ pub(crate) async fn run(cli: Cli, environment: Environment, out: &Out) -> Result
         Command::Team(args) => team::run(&args, &open()?, out).await,
         Command::Spend(args) => spend::run(args, &open()?, out).await,
         Command::Judge(args) => judge::run(args.command, &open()?, out).await,
+        Command::Token(args) => token::run(args.command, &environment, out),
         Command::Schema => Ok(schema::run(out)),
     }
 }

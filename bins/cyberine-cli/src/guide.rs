@@ -33,6 +33,7 @@ const COMMANDS: &[(&str, &str, &str)] = &[
     ("team", "[--runs]", "who is live: servers, runs, chats"),
     ("judge", "selftest [--judge NAME]", "whether judges can be trusted, by built-in cases"),
     ("spend", "[--days N] [--prices]", "what was spent, what is held, what is left of each cap"),
+    ("token", "new NAME [--write]", "a token for somebody who calls the server over HTTP"),
     ("schema", "", "the JSON Schema of cyberine.toml, for editors"),
 ];
 

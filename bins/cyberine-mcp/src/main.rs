@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use cyberine_app::{Exit, Invocation, StdioGuard, run_guardian, run_runner, say, serve_stdio};
+use cyberine_app::{Exit, Invocation, StdioGuard, run_guardian, run_runner, say, serve_http, serve_stdio};
 
 fn main() -> ExitCode {
     match Invocation::of_process() {
@@ -13,6 +13,7 @@ fn main() -> ExitCode {
                 say(Exit::Internal, &format!("cyberine-mcp: no stdin or stdout to serve on: {error}\n"))
             }
         },
+        Ok(Invocation::ServeHttp(address, options)) => serve_http(address, &options),
         Ok(Invocation::Run(id)) => run_runner(id),
         Ok(Invocation::Guard(id)) => run_guardian(id),
         Ok(Invocation::Say(text)) => say(Exit::Done, &text),

@@ -1,11 +1,13 @@
 //! The configuration: `config.toml` in the home, `cyberine.toml` in the project.
 
+mod access;
 mod check;
 mod criteria;
 mod document;
 mod hints;
 mod mail;
 mod money;
+mod names;
 mod offer;
 mod prices;
 mod source;
@@ -24,10 +26,12 @@ use crate::home::Home;
 use crate::project::Project;
 use crate::trust::{Trust, TrustError, TrustState};
 
+pub use access::{AccessConfig, HttpConfig, IdentityConfig, IdentityMode, JwtConfig, TokenConfig};
 use check::Said;
 pub(crate) use criteria::rubric_of;
 pub use document::Place;
 pub use mail::{BusBackend, BusConfig, Label, LabelError, NoSuchBackend, PresenceConfig};
+pub use names::{Algorithm, Digest, Misnamed, Name, Tenant};
 use offer::Layer;
 pub use offer::{Offer, Setting, offer_of};
 pub use prices::{PriceBook, PriceSource};
@@ -253,6 +257,7 @@ impl Config {
             config.apply(layer, &source, &mut said);
         }
         if let Some(source) = ConfigSource::read(&project.config_file())? {
+            access::refuse_in_project(&source)?;
             let layer = Layer::parse(&source)?;
             config.budget = config.budget.tightened(&layer.budget);
             match Untrusted::check(&layer, &source, home)? {

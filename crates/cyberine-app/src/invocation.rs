@@ -1,6 +1,7 @@
 //! The command line of `cyberine-mcp`: a few flags, read by hand, because a host waits for it.
 
 use std::ffi::{OsStr, OsString};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use cyberine_types::RunId;
@@ -12,6 +13,8 @@ use crate::config::{Label, LabelError, PresenceConfig};
 pub enum Invocation {
     /// To serve a host on stdin and stdout.
     Serve(ServeOptions),
+    /// To serve clients over HTTP at this address.
+    ServeHttp(SocketAddr, ServeOptions),
     /// To carry out one run that was handed over. Internal.
     Run(RunId),
     /// To settle one run should its runner die. Internal.
@@ -38,6 +41,14 @@ pub enum UsageError {
     /// A flag without its value.
     #[error("`{0}` needs a value")]
     MissingValue(&'static str),
+    /// An address that cannot be listened at.
+    #[error(
+        "`--http {0}` is no address: give one with its port, such as `127.0.0.1:8080` or `[::1]:8080`; port 0 takes a free one"
+    )]
+    Address(String),
+    /// Two transports.
+    #[error("a server speaks either on stdin and stdout or over HTTP: give `--stdio` or `--http`, not both")]
+    Transports,
     /// A surface that does not exist, or not yet.
     #[error("the surface `{0}` is not part of this version; `operator` is")]
     Surface(String),
@@ -87,6 +98,7 @@ impl Invocation {
     pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, UsageError> {
         let mut rest = arguments.into_iter();
         let mut options = ServeOptions::default();
+        let (mut http, mut stdio) = (None, false);
         while let Some(argument) = rest.next() {
             let text = argument.to_string_lossy().into_owned();
             let (flag, inline) = match text.split_once('=') {
@@ -102,6 +114,8 @@ impl Invocation {
                 "--team" => options.presence.team = Some(label("--team", &value("--team")?)?),
                 "--role" => options.presence.role = Some(label("--role", &value("--role")?)?),
                 "--name" => options.presence.name = Some(label("--name", &value("--name")?)?),
+                "--http" => http = Some(address(&value("--http")?)?),
+                "--stdio" => stdio = true,
                 "--surface" => only_operator(&value("--surface")?.to_string_lossy())?,
                 "--runner" => {
                     let id = value("--runner")?.to_string_lossy().parse();
@@ -114,8 +128,17 @@ impl Invocation {
                 _ => return Err(UsageError::Unknown(text)),
             }
         }
-        Ok(Self::Serve(options))
+        match http {
+            Some(_) if stdio => Err(UsageError::Transports),
+            Some(address) => Ok(Self::ServeHttp(address, options)),
+            None => Ok(Self::Serve(options)),
+        }
     }
+}
+
+fn address(value: &OsStr) -> Result<SocketAddr, UsageError> {
+    let text = value.to_string_lossy();
+    text.parse().map_err(|_| UsageError::Address(text.chars().take(64).collect()))
 }
 
 fn label(flag: &'static str, value: &OsStr) -> Result<Label, UsageError> {
@@ -138,11 +161,16 @@ pub const fn version() -> &'static str {
 fn help() -> String {
     format!(
         "\
-cyberine-mcp {}: serves Cyberine to an MCP host on stdin and stdout.
+cyberine-mcp {}: serves Cyberine to an MCP host on stdin and stdout, or to
+clients over HTTP.
 
-Usage: cyberine-mcp [--project DIR] [--surface operator]
-                    [--team NAME] [--role NAME] [--name NAME]
+Usage: cyberine-mcp [--stdio | --http ADDRESS:PORT] [--project DIR]
+                    [--surface operator] [--team NAME] [--role NAME] [--name NAME]
 
+  --stdio             serve the host that started it, on stdin and stdout (default)
+  --http ADDRESS:PORT serve clients at http://ADDRESS:PORT/mcp, as [identity] and
+                      [http] of the home's configuration say; port 0 takes a free
+                      one and tells it on stderr
   --project DIR       the project's directory (else CYBERINE_PROJECT, else the
                       working directory, else the home's default project)
   --surface operator  which tools to serve; this version has the operator's
@@ -154,8 +182,10 @@ Usage: cyberine-mcp [--project DIR] [--surface operator]
 Environment:
   CYBERINE_HOME            where runs and configuration live (default ~/.cyberine)
   CYBERINE_PROJECT         the project's directory
-  CYBERINE_MCP_AUTH_TOKEN  every call must carry this token; unset: no token is
-                           asked for; empty: the server refuses to start
+  CYBERINE_MCP_AUTH_TOKEN  on stdio, every call must carry this token; unset: no
+                           token is asked for; empty: the server refuses to start.
+                           Over HTTP callers have tokens of their own, and the
+                           server refuses to start with this one
   CYBERINE_BUS_BACKEND     file (default), or none: no messages, no roster
   CYBERINE_LOG             error, warn (default), info, debug
   CYBERINE_DISCOVERY       off, or loopback addresses of model servers
@@ -194,6 +224,11 @@ mod tests {
         };
         let presence = [named.presence.team, named.presence.role, named.presence.name];
         assert_eq!(presence.map(|label| label.unwrap().to_string()), ["red", "reviewer", "a b"]);
+        assert_eq!(parse(&["--stdio"]), serve(None));
+        for (flag, at) in [("--http=127.0.0.1:0", "127.0.0.1:0"), ("--http=[::1]:8080", "[::1]:8080")] {
+            let want = Invocation::ServeHttp(at.parse().unwrap(), ServeOptions::default());
+            assert_eq!(parse(&[flag]), Ok(want));
+        }
         let id = RunId::random();
         assert_eq!(parse(&["--runner", &id.to_string()]), Ok(Invocation::Run(id)));
         assert_eq!(parse(&["--guard", &id.to_string()]), Ok(Invocation::Guard(id)));
@@ -211,6 +246,10 @@ mod tests {
         assert_eq!(parse(&["serve"]), Err(UsageError::Unknown("serve".to_owned())));
         assert_eq!(parse(&["--project"]), Err(UsageError::MissingValue("--project")));
         assert_eq!(parse(&["--surface", "operator,ask"]), Err(UsageError::Surface("ask".to_owned())));
+        for bad in ["8080", "localhost:8080", "127.0.0.1", "::1:80", "http://127.0.0.1:80", ""] {
+            assert_eq!(parse(&["--http", bad]), Err(UsageError::Address(bad.to_owned())), "{bad}");
+        }
+        assert_eq!(parse(&["--http", "127.0.0.1:0", "--stdio"]), Err(UsageError::Transports));
         assert_eq!(parse(&["--runner", "../x"]), Err(UsageError::Runner));
         assert_eq!(parse(&["--guard", "../x"]), Err(UsageError::Runner));
         let blank = UsageError::Label { flag: "--team", source: LabelError::Blank };

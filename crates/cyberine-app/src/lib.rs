@@ -24,12 +24,15 @@ mod examining;
 mod exit;
 mod gates;
 mod guardian;
+mod hand_out;
 mod handover;
 mod home;
 mod host_line;
 mod invocation;
+mod keys;
 mod launcher;
 mod messaging;
+mod no_token;
 mod probing;
 mod problem;
 mod project;
@@ -40,16 +43,19 @@ mod rubric;
 mod runner;
 mod runtime;
 mod serve;
+mod serve_http;
 mod team;
 mod telemetry;
 mod trial;
 mod trust;
+mod who;
 mod workplace;
 
 pub use config::{
-    Budget, BusBackend, BusConfig, Config, ConfigError, ConfigSource, HostExit, Label, LabelError,
+    AccessConfig, Algorithm, Budget, BusBackend, BusConfig, Config, ConfigError, ConfigSource, Digest,
+    HostExit, HttpConfig, IdentityConfig, IdentityMode, JwtConfig, Label, LabelError, Misnamed, Name,
     NoSuchBackend, Offer, Overwrite, Place, PresenceConfig, PriceBook, PriceSource, RunConfig, Setting,
-    Untrusted, Written, offer_of, write_config,
+    Tenant, TokenConfig, Untrusted, Written, offer_of, write_config,
 };
 pub use cyberine_server::StdioGuard;
 pub use discovery::{DiscoveryError, Found, FoundKey, FoundProgram, ModelServer, OLLAMA, find as discover};
@@ -61,6 +67,7 @@ pub use examining::{Examined, Examining};
 pub use exit::{Exit, say};
 pub use gates::Closure;
 pub use guardian::run_guardian;
+pub use hand_out::{HandedOut, NewToken};
 pub use home::{Home, HomeError};
 pub use invocation::{Invocation, ServeOptions, UsageError, version};
 pub use launcher::ProcessLauncher;
@@ -73,6 +80,7 @@ pub use roster::{Roster, RosterSource, roster};
 pub use runner::run_runner;
 pub use runtime::{Interrupts, block_on};
 pub use serve::serve_stdio;
+pub use serve_http::serve_http;
 pub use telemetry::{escape_controls, start as start_telemetry};
 pub use trust::{Trust, TrustError, TrustState};
 pub use workplace::{Planning, Workplace};

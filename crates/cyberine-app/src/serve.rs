@@ -14,8 +14,8 @@ use cyberine_operator::{
 use cyberine_orchestrator::Forecast;
 use cyberine_presence::{Announcement, Announcing, RecordAddr};
 use cyberine_run_store::{SqliteRunStore, Tick, TickReader};
-use cyberine_server::{Gate, SHORTEST_MASKED, SealKey, Server, StdioGuard};
-use cyberine_types::{Identity, Principal, RunId, Secret};
+use cyberine_server::{Gate, ResourceSet, SHORTEST_MASKED, SealKey, Server, StdioGuard, ToolSet};
+use cyberine_types::{Identity, RunId, Secret};
 use futures_util::future::BoxFuture;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
@@ -27,6 +27,7 @@ use crate::messaging;
 use crate::problem::{Problem, chain};
 use crate::runtime;
 use crate::telemetry;
+use crate::who;
 use crate::workplace::Workplace;
 
 const INSTRUCTIONS: &str = "\
@@ -109,43 +110,32 @@ fn gate(environment: &Environment) -> Result<Option<Secret>, Problem> {
 }
 
 fn server(host: &Arc<Host>, token: Option<Secret>) -> Result<Arc<Server>, Problem> {
-    let services = {
-        let host = Arc::clone(host);
-        LazyServices::new(move || {
-            let host = Arc::clone(&host);
-            async move { host.open().await.map_err(|problem| problem.message) }
-        })
-    };
-    let seal = SealKey::random().map_err(|error| Problem::of(Exit::Internal, &error))?;
+    let services = host.services();
     let tools = Gate::new(OperatorTools::new(services.clone()), token.clone());
     let resources = Gate::new(RunResources::new(services), token);
-    let identity = Identity::of(host.principal.clone());
-    let server = Server::new("cyberine", version(), Arc::new(tools), identity, seal)
-        .with_title("Cyberine")
-        .with_instructions(INSTRUCTIONS)
-        .with_resources(Arc::new(resources));
-    Ok(Arc::new(server))
+    host.server(Arc::new(tools), Arc::new(resources))
 }
 
-/// What one host's server stands on. Nothing is opened before the first call, or before it has been
+/// What a server stands on, be it that of one host or of many clients. Nothing is opened before the first call, or before it has been
 /// there for a moment.
-struct Host {
+pub(crate) struct Host {
     options: ServeOptions,
     environment: Arc<Environment>,
-    principal: Principal,
+    /// Who started the process, or why that cannot be said.
+    profile: Result<Arc<Identity>, Problem>,
     workplace: Mutex<Option<Workplace>>,
     opened: AtomicBool,
     announcement: OnceCell<Option<Arc<dyn Announcement>>>,
 }
 
 impl Host {
-    fn new(options: ServeOptions, environment: Arc<Environment>) -> Result<Self, Problem> {
+    pub(crate) fn new(options: ServeOptions, environment: Arc<Environment>) -> Result<Self, Problem> {
         let is_named = options.project.is_some() || environment.path(PROJECT_VARIABLE).is_some();
-        let principal = Principal::local(environment.user());
+        let profile = who::started(&environment).map(Arc::new);
         let host = Self {
             options,
             environment,
-            principal,
+            profile,
             workplace: Mutex::default(),
             opened: AtomicBool::default(),
             announcement: OnceCell::new(),
@@ -155,6 +145,36 @@ impl Host {
             host.workplace()?;
         }
         Ok(host)
+    }
+
+    /// What the tools and resources work with, opened by the first call.
+    pub(crate) fn services(self: &Arc<Self>) -> LazyServices {
+        let host = Arc::clone(self);
+        LazyServices::new(move || {
+            let host = Arc::clone(&host);
+            async move { host.open().await.map_err(|problem| problem.message) }
+        })
+    }
+
+    /// A server of these sets. Whoever started the process is who calls, where no transport says
+    /// otherwise.
+    pub(crate) fn server(
+        &self,
+        tools: Arc<dyn ToolSet>,
+        resources: Arc<dyn ResourceSet>,
+    ) -> Result<Arc<Server>, Problem> {
+        let seal = SealKey::random().map_err(|error| Problem::of(Exit::Internal, &error))?;
+        // Where it cannot be said who that is no call comes to anything: `open` says why.
+        let identity = self.profile.as_ref().map_or_else(|_| Arc::new(self.unsaid()), Arc::clone);
+        let server = Server::new("cyberine", version(), tools, identity, seal)
+            .with_title("Cyberine")
+            .with_instructions(INSTRUCTIONS)
+            .with_resources(resources);
+        Ok(Arc::new(server))
+    }
+
+    fn unsaid(&self) -> Identity {
+        Identity::local(self.environment.user())
     }
 
     /// The one workplace of this process, put together by the first who needs it.
@@ -169,6 +189,7 @@ impl Host {
 
     async fn open(&self) -> Result<Services, Problem> {
         let workplace = self.workplace()?;
+        let profile = self.profile.as_ref().map_err(Clone::clone)?;
         let project = DirectoryProject::open(workplace.project.directory())
             .map_err(|error| Problem::of(Exit::Configuration, &error))?;
         let settled = workplace.supervisor.settle_dead_runs().await?;
@@ -186,14 +207,14 @@ impl Host {
             bus: Arc::clone(&workplace.bus),
             presence: Arc::clone(&workplace.presence),
             keys: workplace.store.clone(),
-            sender: Sender::new(&self.principal, Channel::Mcp, workplace.instance),
+            sender: Sender::new(&profile.principal, Channel::Mcp, workplace.instance),
             dispatcher: Arc::new(Dispatching { workplace }),
         })
     }
 
     /// Announces this server once it has been there for a moment: what only asks for the tools and
     /// leaves again is nobody to write to.
-    async fn announce_soon(&self) -> Infallible {
+    pub(crate) async fn announce_soon(&self) -> Infallible {
         tokio::time::sleep(ARRIVAL).await;
         self.announce().await;
         std::future::pending().await
@@ -242,7 +263,7 @@ impl Host {
 
     /// Withdraws the server from the roster and lets dispatches come to their end. Runs that are to
     /// end with it are ended by their guardians, who notice.
-    async fn farewell(&self) {
+    pub(crate) async fn farewell(&self) {
         let withdrawing = async {
             if let Some(Some(announcement)) = self.announcement.get() {
                 announcement.end().await;

@@ -6,11 +6,13 @@ use cyberine_orchestrator::OrchestrateConfig;
 use cyberine_provider::ProviderConfig;
 use serde::Serialize;
 
+use super::access::{self, AccessConfig};
 use super::document::{Document, Place, Value};
 use super::{BUDGET, BudgetSection, BusConfig, ConfigError, ConfigSource, PresenceConfig, RunSection, money};
 use crate::environment::TOKEN_VARIABLE;
 
-const SECTIONS: [&str; 6] = ["providers", "orchestrate", BUDGET, "run", "presence", "bus"];
+const SECTIONS: [&str; 8] =
+    ["providers", "orchestrate", BUDGET, "run", "presence", "bus", access::IDENTITY, access::HTTP];
 
 /// The keys of a provider that its [`Reach`](crate::Reach) tells; the others are told as settings.
 const REACH: [&str; 12] = [
@@ -104,6 +106,7 @@ impl Layer {
         }
         let budget = document.section(BUDGET)?.unwrap_or_default();
         money::check_budget(&document, &budget)?;
+        AccessConfig::read(&document)?;
         Ok(Self {
             sections: document.sections(),
             providers,

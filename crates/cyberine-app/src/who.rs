@@ -1,0 +1,120 @@
+//! Who is calling: the profile of the process, and what the configuration says of callers over HTTP.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cyberine_http::identity::{Claims, Either, Fixed, Jwt, JwtRules, KeySource, Resolver, Token, TokenTable};
+use cyberine_types::Identity;
+
+use crate::config::{AccessConfig, IdentityConfig, IdentityMode, JwtConfig};
+use crate::environment::Environment;
+use crate::exit::Exit;
+use crate::home::Home;
+use crate::keys::{KeyFile, KeyUrl};
+use crate::problem::Problem;
+
+/// Who started this process: the profile in the home's configuration, else the user of the system.
+///
+/// # Errors
+/// Where the configuration cannot be read, for then it may name somebody else.
+pub(crate) fn started(environment: &Environment) -> Result<Identity, Problem> {
+    // Without a home there is no configuration; what needs one says so.
+    let Ok(home) = Home::resolve(environment) else { return Ok(Identity::local(environment.user())) };
+    let access = AccessConfig::load(&home).map_err(|error| {
+        let problem = Problem::from(error);
+        Problem::new(problem.exit, format!("{}; put it right and start the server again", problem.message))
+    })?;
+    Ok(access.identity.profile(environment.user()))
+}
+
+/// Who is who over HTTP.
+pub(crate) struct Callers {
+    pub(crate) resolver: Arc<dyn Resolver>,
+    /// The tokens of an issuer, where they count.
+    pub(crate) jwt: Option<Arc<Jwt>>,
+}
+
+impl Callers {
+    /// What the configuration of `home` says.
+    ///
+    /// # Errors
+    /// Where it says nothing, for then nobody could be told from anybody else; or what cannot be.
+    pub(crate) fn of(access: &AccessConfig, environment: &Environment, home: &Home) -> Result<Self, Problem> {
+        let identity = &access.identity;
+        if identity.mode == Some(IdentityMode::Fixed) {
+            if access.http.allow_remote || access.http.public_url.is_some() {
+                return Err(wrong(
+                    "`[identity] mode = \"fixed\"` makes everybody who can connect one user, so it goes with \
+                     neither `[http] allow_remote` nor `public_url`: hand out tokens instead \
+                     (`cyberine token new NAME`)",
+                ));
+            }
+            let fixed = Fixed::new(identity.profile(environment.user()));
+            return Ok(Self { resolver: Arc::new(fixed), jwt: None });
+        }
+        let table = (!identity.token.is_empty()).then(|| Arc::new(table(identity)) as Arc<dyn Resolver>);
+        let jwt =
+            identity.jwt.as_ref().map(|jwt| tokens_of(jwt, identity, home).map(Arc::new)).transpose()?;
+        let of_jwt = jwt.clone().map(|jwt| jwt as Arc<dyn Resolver>);
+        let resolver = match (table, of_jwt) {
+            (Some(table), Some(jwt)) => Arc::new(Either::new(table, jwt)) as Arc<dyn Resolver>,
+            (Some(one), None) | (None, Some(one)) => one,
+            (None, None) => return Err(nobody(home)),
+        };
+        Ok(Self { resolver, jwt })
+    }
+}
+
+fn table(identity: &IdentityConfig) -> TokenTable {
+    let tokens = identity.token.iter().map(|token| Token {
+        digest: token.sha256.0,
+        identity: Arc::new(token.identity(identity.tenant())),
+        expires: token.expires,
+    });
+    TokenTable::new(tokens.collect())
+}
+
+fn tokens_of(jwt: &JwtConfig, identity: &IdentityConfig, home: &Home) -> Result<Jwt, Problem> {
+    let source: Arc<dyn KeySource> = match (&jwt.jwks_url, &jwt.jwks_file) {
+        (Some(url), _) => {
+            let keys = KeyUrl::at(url);
+            Arc::new(keys.map_err(|why| wrong(&format!("`[identity.jwt] jwks_url`: {why}")))?)
+        }
+        (None, Some(file)) => Arc::new(KeyFile(home.directory().join(file))),
+        (None, None) => return Err(wrong("`[identity.jwt]` needs `jwks_url` or `jwks_file`")),
+    };
+    let tenant = jwt.tenant.as_ref().map_or(identity.tenant(), |tenant| tenant.as_str());
+    let rules = JwtRules {
+        issuer: jwt.issuer.clone(),
+        audience: jwt.audience.clone(),
+        algorithms: jwt.algorithms.iter().map(|algorithm| algorithm.0).collect(),
+        scopes: jwt.scopes.clone(),
+        claims: Claims {
+            user: jwt.user_claim.clone(),
+            tenant: jwt.tenant_claim.clone(),
+            audiences: jwt.audiences_claim.clone(),
+            org_scope: jwt.org_scope_claim.clone(),
+        },
+        tenant: tenant.to_owned(),
+        leeway: Duration::from_secs(jwt.leeway_secs),
+    };
+    Jwt::new(rules, source).map_err(|why| wrong(&format!("[identity.jwt]: {why}")))
+}
+
+fn wrong(message: &str) -> Problem {
+    Problem::new(Exit::Configuration, message)
+}
+
+fn nobody(home: &Home) -> Problem {
+    let file = shown(&home.config_file());
+    wrong(&format!(
+        "over HTTP somebody has to say who is calling, and `{file}` does not: hand out tokens \
+         (`cyberine token new NAME`), name the issuer of tokens (`[identity.jwt]`), or, where everybody \
+         on this machine may be you, set `mode = \"fixed\"` in `[identity]`"
+    ))
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
