@@ -357,16 +357,18 @@ fn it_holds_a_dialogue_of_codex_and_takes_the_model_for_its_role() {
         "\n",
         r#"{"id":0,"result":{"decision":"decline"}}"#,
         "\n",
-        r#"{"id":3,"method":"nonsense"}"#,
-        "\n",
     );
-    // A piece is waited after, so that the end of the input would end the turn.
     let mut child = program.start(&["app-server", "--config=a=1"]);
     let mut input = child.stdin.take().unwrap();
     input.write_all(requests.as_bytes()).unwrap();
     let mut output = BufReader::new(child.stdout.take().unwrap());
-    let last = line_with(&mut output, "unknown method");
+    let mut line = |part: &str| serde_json::from_str::<Value>(&line_with(&mut output, part)).unwrap();
+    assert_eq!(line("requestApproval")["params"]["command"], "rm x");
+    let turn = line("turn/completed")["params"]["turn"].clone();
+    assert_eq!((&turn["status"], &turn["items"][0]["text"]), (&"completed".into(), &"Done".into()));
+    // Sooner it would be taken for something about the turn.
+    writeln!(input, r#"{{"id":3,"method":"nonsense"}}"#).unwrap();
+    assert_eq!(line("unknown method")["id"], 3);
     drop(input);
     assert!(child.wait().unwrap().success());
-    assert_eq!(serde_json::from_str::<Value>(&last).unwrap()["id"], 3);
 }
