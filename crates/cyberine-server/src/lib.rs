@@ -1,7 +1,8 @@
-//! The rail that serves the Model Context Protocol: it carries calls to a [`ToolSet`] and reads
-//! to a [`ResourceSet`], and owns requests in flight, cancellation, progress, the auth gate and
-//! the byte streams. What a tool means it does not know, and it never touches the process's own
-//! streams unless a binary hands them over ([`StdioGuard`]).
+//! The rail that serves the Model Context Protocol: it carries calls to a [`ToolSet`], reads to a
+//! [`ResourceSet`], and what there is beside them to a [`PromptSet`], a [`CompletionSet`] and a
+//! [`TaskSet`]. It owns requests in flight, cancellation, progress, logs, questions to the client,
+//! the auth gate and the byte streams. What a tool means it does not know, and it never touches the
+//! process's own streams unless a binary hands them over ([`StdioGuard`]).
 //!
 //! ```
 //! use std::sync::Arc;

@@ -26,8 +26,8 @@ mod tools;
 /// One red pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
 
-/// Below the time that `test_reconnection` takes, and above that of every other tool.
-const STREAM_LIFETIME: Duration = Duration::from_millis(1500);
+/// Below the time that `test_reconnection` takes, and above that of every other tool of a session.
+const STREAM_LIFETIME: Duration = Duration::from_secs(2);
 
 /// When an answer that is not there becomes a stream.
 const QUIET: Duration = Duration::from_millis(500);

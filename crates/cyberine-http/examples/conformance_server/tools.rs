@@ -24,8 +24,8 @@ const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
 /// Between two steps of what takes its time.
 const STEP: Duration = Duration::from_millis(50);
 
-/// Longer than a stream stays open without a message.
-const RECONNECTION: Duration = Duration::from_secs(2);
+/// Longer than one stream stays open, and shorter than that and the next one together.
+const RECONNECTION: Duration = Duration::from_millis(3_500);
 
 pub(crate) struct Tools {
     tools: Arc<[Tool]>,

@@ -7,6 +7,7 @@
     reason = "a test fails by panicking, and fixture tools print and panic on purpose"
 )]
 
+mod abilities;
 mod eras;
 mod faults;
 mod fixture;
@@ -14,5 +15,6 @@ mod gate;
 mod host;
 mod news;
 mod process;
+mod sets;
 mod streams;
 mod subscriptions;
