@@ -105,7 +105,10 @@ impl ServerSession {
     /// [`end_subscription`](Self::end_subscription). All others are forgotten.
     pub fn finish(&mut self, key: RequestKey, answer: Result<Answer, RpcError>) -> Option<Vec<u8>> {
         let flight = self.table.open_flight(key)?;
-        let answer = answer.and_then(|answer| answer::admissible(flight, answer));
+        let answer = match &answer {
+            Ok(answer) => answer::admissible(flight, answer).map(|()| answer),
+            Err(error) => Err(error.clone()),
+        };
         let line = match &answer {
             Ok(answer) => {
                 encode::result_line(&flight.id, answer, flight.revision, self.profile.server_info())

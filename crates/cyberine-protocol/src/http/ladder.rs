@@ -240,7 +240,7 @@ fn named_by<'a>(method: &str, params: &Params<'a>) -> Option<(&'static str, Opti
     Some(match method {
         "tools/call" | "prompts/get" => ("name", params.name),
         "resources/read" => ("uri", params.uri),
-        "tasks/get" | "tasks/update" | "tasks/cancel" => ("taskId", params.task_id),
+        "tasks/get" | "tasks/update" | "tasks/cancel" => ("taskId", params.member("taskId")),
         _ => return None,
     })
 }

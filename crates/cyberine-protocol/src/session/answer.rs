@@ -5,7 +5,7 @@ use crate::model::{ClientCapabilities, InputRequest, TaskState};
 
 /// Whether this answer may go out to this request (2026-07-28, `basic/patterns/mrtr` and the
 /// tasks extension: a server never sends what the client did not declare).
-pub(super) fn admissible(flight: &Flight, answer: Answer) -> Result<Answer, RpcError> {
+pub(super) fn admissible(flight: &Flight, answer: &Answer) -> Result<(), RpcError> {
     let fits = match flight.method {
         Method::ListTools => matches!(answer, Answer::Tools(_)),
         Method::CallTool => matches!(answer, Answer::Call(_) | Answer::InputRequired(_) | Answer::Task(_)),
@@ -24,7 +24,7 @@ pub(super) fn admissible(flight: &Flight, answer: Answer) -> Result<Answer, RpcE
     if !fits {
         return Err(RpcError::internal("the server's answer does not fit the method"));
     }
-    let required = match &answer {
+    let required = match answer {
         Answer::InputRequired(outcome) => {
             if outcome.requests.is_empty() && outcome.request_state.is_none() {
                 return Err(RpcError::internal("the server asked for input without a question"));
@@ -33,16 +33,12 @@ pub(super) fn admissible(flight: &Flight, answer: Answer) -> Result<Answer, RpcE
         }
         Answer::Task(_) => ClientCapabilities { tasks: true, ..ClientCapabilities::default() },
         Answer::TaskState(task) => required_by_task(&task.state),
-        _ => return Ok(answer),
+        _ => return Ok(()),
     };
     if !flight.revision.is_stateless() {
         return Err(RpcError::internal("this revision of the protocol has no such answer"));
     }
-    if flight.capabilities.covers(required) {
-        Ok(answer)
-    } else {
-        Err(RpcError::missing_capability(required))
-    }
+    if flight.capabilities.covers(required) { Ok(()) } else { Err(RpcError::missing_capability(required)) }
 }
 
 /// What a client must have declared to be told how a task stands.

@@ -83,13 +83,13 @@ impl Params<'_> {
     }
 
     fn task_id(&self) -> Result<String, RpcError> {
-        needed_text(self.task_id, "taskId")
+        needed_text(self.member("taskId"), "taskId")
     }
 
     /// What a client wants to hear of. Kinds of notifications not known here are left out, as every
     /// kind is that is not served.
     fn filter(&self) -> Result<SubscriptionFilter, RpcError> {
-        let raw = required(self.notifications, "notifications", "an object")?;
+        let raw = required(self.member("notifications"), "notifications", "an object")?;
         let mut filter = SubscriptionFilter::default();
         for (key, value) in object_members(raw, "notifications")? {
             let wanted = match &*key {
@@ -138,7 +138,9 @@ impl Params<'_> {
 
     fn complete(&self, revision: Revision) -> Result<InboundBody, RpcError> {
         let mut argument = (None, None);
-        for (key, value) in object_members(required(self.argument, "argument", "an object")?, "argument")? {
+        for (key, value) in
+            object_members(required(self.member("argument"), "argument", "an object")?, "argument")?
+        {
             match &*key {
                 "name" => argument.0 = Some(value),
                 "value" => argument.1 = Some(value),
@@ -146,7 +148,7 @@ impl Params<'_> {
             }
         }
         let mut context = BTreeMap::new();
-        if let Some(raw) = self.context.filter(|_| revision >= Revision::V2025_06_18) {
+        if let Some(raw) = self.member("context").filter(|_| revision >= Revision::V2025_06_18) {
             let filled = object_members(raw, "context")?.find(|(key, _)| key == "arguments");
             context = texts(filled.map(|(_, value)| value), "context.arguments")?;
         }
@@ -160,7 +162,7 @@ impl Params<'_> {
 
     fn reference(&self) -> Result<CompletionRef, RpcError> {
         let (mut kind, mut name, mut uri) = (None, None, None);
-        for (key, value) in object_members(required(self.reference, "ref", "an object")?, "ref")? {
+        for (key, value) in object_members(required(self.member("ref"), "ref", "an object")?, "ref")? {
             match &*key {
                 "type" => kind = text(value),
                 "name" => name = Some(value),

@@ -14,26 +14,18 @@ pub(crate) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// The longest name and the longest version of a client that are kept, in bytes.
 const CLIENT_LIMIT: usize = 1024;
 
-/// The parameters of every method served here, unread: one pass finds where each member is.
+/// The parameters of every method served here, unread: one pass finds where those are that the most
+/// frequent methods have, and others are looked for when they are wanted.
 #[derive(Default)]
 pub(crate) struct Params<'a> {
+    all: &'a str,
     meta: Option<&'a str>,
     pub(crate) name: Option<&'a str>,
     pub(crate) arguments: Option<&'a str>,
     pub(super) cursor: Option<&'a str>,
     pub(crate) uri: Option<&'a str>,
-    pub(super) notifications: Option<&'a str>,
     pub(super) input_responses: Option<&'a str>,
     pub(super) request_state: Option<&'a str>,
-    pub(super) reference: Option<&'a str>,
-    pub(super) argument: Option<&'a str>,
-    pub(super) context: Option<&'a str>,
-    pub(crate) task_id: Option<&'a str>,
-    level: Option<&'a str>,
-    protocol_version: Option<&'a str>,
-    capabilities: Option<&'a str>,
-    client_info: Option<&'a str>,
-    request_id: Option<&'a str>,
 }
 
 /// The members of `_meta` that mean something here, unread.
@@ -111,32 +103,27 @@ fn client_info(raw: &str, name: &str) -> Result<ClientInfo, RpcError> {
 
 impl<'a> Params<'a> {
     pub(crate) fn read(params: Option<&'a str>) -> Result<Self, RpcError> {
-        let mut read = Self::default();
-        let Some(params) = params else { return Ok(read) };
-        for (key, value) in object_members(params, "params")? {
+        let Some(all) = params else { return Ok(Self::default()) };
+        let mut read = Self { all, ..Self::default() };
+        for (key, value) in object_members(all, "params")? {
             let member = match &*key {
                 "_meta" => &mut read.meta,
                 "name" => &mut read.name,
                 "arguments" => &mut read.arguments,
                 "cursor" => &mut read.cursor,
                 "uri" => &mut read.uri,
-                "notifications" => &mut read.notifications,
                 "inputResponses" => &mut read.input_responses,
                 "requestState" => &mut read.request_state,
-                "protocolVersion" => &mut read.protocol_version,
-                "capabilities" => &mut read.capabilities,
-                "clientInfo" => &mut read.client_info,
-                "requestId" => &mut read.request_id,
-                "ref" => &mut read.reference,
-                "argument" => &mut read.argument,
-                "context" => &mut read.context,
-                "taskId" => &mut read.task_id,
-                "level" => &mut read.level,
                 _ => continue,
             };
             *member = Some(value);
         }
         Ok(read)
+    }
+
+    /// A member that few methods have.
+    pub(crate) fn member(&self, name: &str) -> Option<&'a str> {
+        members(self.all).find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
     pub(crate) fn meta(&self) -> Result<Meta<'a>, RpcError> {
@@ -157,9 +144,9 @@ impl<'a> Params<'a> {
     }
 
     pub(super) fn initialize(&self) -> Result<Initialize<'a>, RpcError> {
-        let version = required(self.protocol_version, "protocolVersion", "a string")?;
-        let declared = required(self.capabilities, "capabilities", "an object")?;
-        let info = required(self.client_info, "clientInfo", "an object")?;
+        let version = required(self.member("protocolVersion"), "protocolVersion", "a string")?;
+        let declared = required(self.member("capabilities"), "capabilities", "an object")?;
+        let info = required(self.member("clientInfo"), "clientInfo", "an object")?;
         Ok(Initialize {
             version: string(version, "protocolVersion")?,
             capabilities: capabilities(declared, "capabilities")?,
@@ -169,12 +156,12 @@ impl<'a> Params<'a> {
 
     /// The id a cancellation names, if it names one.
     pub(super) fn request_id(&self) -> Option<RequestId> {
-        self.request_id.and_then(RequestId::from_token)
+        self.member("requestId").and_then(RequestId::from_token)
     }
 
     /// The level of `logging/setLevel`.
     pub(super) fn level(&self) -> Result<LogLevel, RpcError> {
-        log_level(required(self.level, "level", LEVELS)?, "level")
+        log_level(required(self.member("level"), "level", LEVELS)?, "level")
     }
 }
 

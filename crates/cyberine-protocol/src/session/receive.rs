@@ -133,19 +133,27 @@ fn with_session(
         _ => {}
     }
     let keeps_log = session.profile.profile().logging;
-    let Some(client) = &mut session.client else { return Err(Meta::missing()) };
-    if method == "logging/setLevel" && keeps_log {
-        client.log_level = Some(params.level()?);
-        return Ok(Served::Line(encode::empty_line(id)));
-    }
-    let (revision, capabilities, info) = (client.revision, client.capabilities, client.info.clone());
-    let log_level = keeps_log.then(|| client.wanted_log());
-    let method = served(session, method, revision)?;
+    let Some(client) = &session.client else { return Err(Meta::missing()) };
+    let (revision, capabilities) = (client.revision, client.capabilities);
+    let method = match served(session, method, revision) {
+        Ok(method) => method,
+        Err(_) if method == "logging/setLevel" && keeps_log => return set_level(session, id, params),
+        Err(error) => return Err(error),
+    };
+    let (info, log_level) = (client.info.clone(), keeps_log.then(|| client.wanted_log()));
     let body = params.body(method, revision)?;
     let mut flight = Flight::new(id.clone(), method, revision, capabilities, meta.progress_token()?);
     flight.batch = batch;
     let (key, progress) = open(session, flight)?;
     Ok(Served::Open(Inbound { key, revision, client: Some(info), capabilities, log_level, progress, body }))
+}
+
+fn set_level(session: &mut ServerSession, id: &RequestId, params: &Params<'_>) -> Result<Served, RpcError> {
+    let level = params.level()?;
+    if let Some(client) = &mut session.client {
+        client.log_level = Some(level);
+    }
+    Ok(Served::Line(encode::empty_line(id)))
 }
 
 /// Opens the session, or replaces it: requests in flight keep the client they came from, and its
