@@ -4,7 +4,11 @@
 //! `--port N` serves Streamable HTTP on the loopback address and prints the URL; 0 takes any free port.
 //! `--stdio` serves standard input and output.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that says where it is, and what is wrong")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program that says where it is, and what is wrong"
+)]
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -24,7 +28,8 @@ mod tasks;
 mod tools;
 
 /// One red pixel.
-const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
+const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
 
 /// Below the time that `test_reconnection` takes, and above that of every other tool of a session.
 const STREAM_LIFETIME: Duration = Duration::from_secs(2);
@@ -89,8 +94,7 @@ fn serve(wire: &Wire) -> Result<(), Failure> {
 
 async fn over_http(server: Arc<Server>, port: u16, stop: CancellationToken) -> Result<(), Failure> {
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
-    let settings =
-        Settings { stream_lifetime: Some(STREAM_LIFETIME), quiet: QUIET, ..Settings::default() };
+    let settings = Settings { stream_lifetime: Some(STREAM_LIFETIME), quiet: QUIET, ..Settings::default() };
     println!("http://{}{}", listener.local_addr()?, settings.path);
     let door = Door::new(Arc::new(Fixed::new(identity())));
     HttpServer::new(server, door, settings)?.serve(listener, stop).await;

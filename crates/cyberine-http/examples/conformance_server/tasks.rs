@@ -107,10 +107,8 @@ impl Task {
     /// Moves on, unless the task is over.
     fn set(&self, state: TaskState) {
         self.view.send_if_modified(|view| {
-            let over = matches!(
-                view.state,
-                TaskState::Completed(_) | TaskState::Failed(_) | TaskState::Cancelled
-            );
+            let over =
+                matches!(view.state, TaskState::Completed(_) | TaskState::Failed(_) | TaskState::Cancelled);
             if !over {
                 (view.state, view.updated_at) = (state, SystemClock.now());
             }
@@ -169,11 +167,7 @@ impl TaskSet for Tasks {
         Box::pin(std::future::ready(cancelled))
     }
 
-    fn watch(
-        &self,
-        caller: Caller,
-        task_id: String,
-    ) -> BoxFuture<'_, Result<Box<dyn TaskWatch>, TaskError>> {
+    fn watch(&self, caller: Caller, task_id: String) -> BoxFuture<'_, Result<Box<dyn TaskWatch>, TaskError>> {
         let watch = self.find(&caller, &task_id).map(|task| {
             let watch: Box<dyn TaskWatch> = Box::new(Watch { views: task.view.subscribe(), _task: task });
             watch

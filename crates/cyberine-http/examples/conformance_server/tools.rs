@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cyberine_server::{
-    Call, CallError, ContentBlock, ListChanges, ListSignal, LogLevel, Outcome, ResourceBody, Tool, ToolResult,
-    ToolSet,
+    Call, CallError, ContentBlock, ListChanges, ListSignal, LogLevel, Outcome, ResourceBody, Tool,
+    ToolResult, ToolSet,
 };
 use cyberine_types::Caller;
 use futures_util::future::BoxFuture;

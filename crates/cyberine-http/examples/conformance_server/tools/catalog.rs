@@ -35,12 +35,10 @@ const PLAIN: [(&str, &str); 25] = [
 ];
 
 pub(crate) fn tools() -> Arc<[Tool]> {
-    let plain = PLAIN.into_iter().map(|(name, description)| {
-        tool(name, description, json!({ "additionalProperties": false }))
-    });
-    let text = |name: &str| {
-        json!({ "properties": { name: { "type": "string" } }, "required": [name], "additionalProperties": false })
-    };
+    let plain = PLAIN
+        .into_iter()
+        .map(|(name, description)| tool(name, description, json!({ "additionalProperties": false })));
+    let text = |name: &str| json!({ "properties": { name: { "type": "string" } }, "required": [name], "additionalProperties": false });
     let seconds = json!({
         "properties": {
             "seconds": { "type": "number", "minimum": 0, "maximum": 60 },

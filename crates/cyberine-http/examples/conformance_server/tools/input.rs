@@ -80,7 +80,9 @@ fn confirmed(call: &Call) -> Result<Outcome, CallError> {
     let mine = json!({ "asked": "confirm" });
     let answer = call.input_responses.get("confirm").filter(|answer| question.fits(answer));
     match answer {
-        Some(answer) if call.state.as_ref() == Some(&mine) => said(&format!("state-ok: {}", elicited(answer))),
+        Some(answer) if call.state.as_ref() == Some(&mine) => {
+            said(&format!("state-ok: {}", elicited(answer)))
+        }
         _ => ask(BTreeMap::from([("confirm".to_owned(), question)]), mine),
     }
 }
