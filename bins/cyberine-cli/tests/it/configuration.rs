@@ -259,9 +259,7 @@ fn doctor_tells_what_is_there_and_ends_with_the_code_of_what_is_wrong() {
 fn a_lost_database_is_rebuilt_from_the_projects() {
     let place = Place::with(&shell("a", "cat > /dev/null; echo yes"));
     let run = place.run(&["orchestrate", "remember me", "--json"]).json()["runId"].clone();
-    for name in ["state.db", "state.db-wal", "state.db-shm"] {
-        let _ = std::fs::remove_file(place.home().join(name));
-    }
+    place.lose_database();
     let said = place.run(&["doctor", "--rebuild", "--json"]);
     assert_eq!((said.code, &said.json()["rebuilt"]), (Some(0), &json!(1)), "{said:?}");
     let runs = place.run(&["runs", "remember", "--json"]).json();
@@ -275,9 +273,7 @@ fn a_rebuild_that_leaves_something_out_says_what_and_is_no_success() {
     let (lost, _kept) = (run("lost"), run("kept"));
     let lost = lost.as_str().unwrap();
     std::fs::write(place.project().join(".local/runs").join(lost).join("events.jsonl"), "").unwrap();
-    for name in ["state.db", "state.db-wal", "state.db-shm"] {
-        let _ = std::fs::remove_file(place.home().join(name));
-    }
+    place.lose_database();
     let said = place.run(&["doctor", "--rebuild"]);
     assert_eq!(said.code, Some(70), "{said:?}");
     assert!(said.out.contains("rebuilt   1 runs"), "{said:?}");
@@ -312,9 +308,7 @@ fn doctor_counts_no_runs_where_the_database_is_lost() {
     let place = Place::with(&shell("a", "cat > /dev/null; echo yes"));
     assert_eq!(place.run(&["orchestrate", "x"]).code, Some(0));
     assert!(place.run(&["doctor"]).out.contains("runs      1 in the database"));
-    for name in ["state.db", "state.db-wal", "state.db-shm"] {
-        let _ = std::fs::remove_file(place.home().join(name));
-    }
+    place.lose_database();
     let said = place.run(&["doctor"]);
     assert_ne!(said.code, Some(0), "{said:?}");
     assert!(!said.out.contains("in the database"), "{said:?}");

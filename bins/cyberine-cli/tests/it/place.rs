@@ -54,7 +54,25 @@ fn panic_with(text: &str) -> Value {
     Value::Null
 }
 
+/// Whether any process has a file open that lies in `directory`.
+fn is_used(directory: &std::path::Path) -> bool {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut files =
+        processes.filter_map(|process| std::fs::read_dir(process.path().join("fd")).ok()).flatten();
+    files.any(|file| {
+        file.and_then(|file| std::fs::read_link(file.path())).is_ok_and(|of| of.starts_with(directory))
+    })
+}
+
 impl Place {
+    /// Removes the database, once whoever has ended the last run has closed it.
+    pub(crate) fn lose_database(&self) {
+        wait_until("nobody has the home open", || !is_used(&self.home()));
+        for name in ["state.db", "state.db-wal", "state.db-shm"] {
+            let _ = std::fs::remove_file(self.home().join(name));
+        }
+    }
+
     pub(crate) fn new() -> Self {
         Self(cyberine_testkit::Place::new())
     }
