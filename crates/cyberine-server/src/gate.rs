@@ -19,6 +19,7 @@ use crate::toolset::{Call, CallError, Outcome, Tool, ToolResult, ToolSet};
 
 mod let_out;
 mod scrub;
+mod tasks;
 
 /// The length in bytes from which a token is kept out of everything but its own argument. A shorter
 /// one occurs in texts that have nothing to do with it: taken out of them it would spoil them, and the
@@ -33,7 +34,7 @@ const TOKEN_ARGUMENT: ExtraArgument = ExtraArgument {
     schema: r#"{"type":"string","description":"The server's access token, where one is configured."}"#,
 };
 
-/// A [`ToolSet`] or [`ResourceSet`] behind a token.
+/// A [`ToolSet`], a [`ResourceSet`] or a [`TaskSet`](crate::TaskSet) behind a token.
 ///
 /// Every tool gets an optional `authToken` argument and every URI an optional `authToken` query
 /// parameter. Both are removed before the inner set sees them, also where no token is
@@ -117,6 +118,7 @@ impl<S: ToolSet> ToolSet for Gate<S> {
             return Box::pin(std::future::ready(Ok(Outcome::Complete(refusal))));
         }
         call.caller = self.known(call.caller);
+        call.tasks &= self.token.is_none();
         let outcome = self.inner.call(call);
         if self.scrub.is_idle() {
             return outcome;

@@ -266,6 +266,23 @@ fn a_task_is_looked_at_answered_and_cancelled_by_its_id() {
 }
 
 #[test]
+fn behind_a_token_there_are_no_tasks() {
+    let world = World::new();
+    let mut host = Host::start(WIRES[0], world.server_behind(Some("a token of some length")));
+    let job = json!({ "name": "job", "arguments": { "authToken": "a token of some length" } });
+    assert_eq!(host.ask("tools/call", stateless(job, tasks()))["error"]["code"], -32021);
+    for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+        let params = json!({ "taskId": OneTask::ID, "inputResponses": { "roots": { "roots": [] } } });
+        assert_eq!(host.ask(method, stateless(params, tasks()))["error"]["code"], -32602, "{method}");
+    }
+    assert!(matches!(world.task.view().state, TaskState::Working));
+    assert!(world.task.answers.lock().unwrap().is_empty());
+    let wishes = json!({ "taskIds": [OneTask::ID] });
+    host.request("subscriptions/listen", stateless(json!({ "notifications": wishes }), tasks()));
+    assert_eq!(host.recv()["params"]["notifications"], json!({}));
+}
+
+#[test]
 fn a_listen_tells_of_lists_and_tasks_it_was_asked_for() {
     for wire in WIRES {
         let world = World::new();

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use cyberine_server::{
     Annotations, Call, CallError, Completion, CompletionCall, CompletionError, CompletionSet, ContentBlock,
-    ElicitForm, ElicitUrl, GetPromptResult, InputRequest, ListChanges, ListSignal, LogLevel, ObjectSchema,
-    Outcome, Prompt, PromptArgument, PromptCall, PromptError, PromptMessage, PromptOutcome, PromptSet,
-    ReadOutcome, ResourceBody, ResourceContents, ResourceError, ResourcePage, ResourceRead, ResourceSet,
-    ResourceTemplate, Role, SealKey, Server, TaskError, TaskSet, TaskState, TaskView, TaskWatch, Tool,
-    ToolResult, ToolSet,
+    ElicitForm, ElicitUrl, Gate, GetPromptResult, InputRequest, ListChanges, ListSignal, LogLevel,
+    ObjectSchema, Outcome, Prompt, PromptArgument, PromptCall, PromptError, PromptMessage, PromptOutcome,
+    PromptSet, ReadOutcome, ResourceBody, ResourceContents, ResourceError, ResourcePage, ResourceRead,
+    ResourceSet, ResourceTemplate, Role, SealKey, Server, TaskError, TaskSet, TaskState, TaskView, TaskWatch,
+    Tool, ToolResult, ToolSet,
 };
-use cyberine_types::{Caller, Identity, Timestamp};
+use cyberine_types::{Caller, Identity, Secret, Timestamp};
 use futures_util::future::{BoxFuture, ready};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -37,12 +37,20 @@ impl World {
     }
 
     pub(crate) fn server(&self) -> Server {
-        let tools = Arc::new(Tools { changes: self.tools.clone(), task: Arc::clone(&self.task) });
+        self.server_behind(None)
+    }
+
+    /// The same, its tools and tasks behind a token.
+    pub(crate) fn server_behind(&self, token: Option<&str>) -> Server {
+        let token = token.map(Secret::new);
+        let tools = Tools { changes: self.tools.clone(), task: Arc::clone(&self.task) };
+        let tools = Arc::new(Gate::new(tools, token.clone()));
+        let tasks = Arc::new(Gate::new(SharedTask(Arc::clone(&self.task)), token));
         Server::new("sets", "0.1.0", tools, Identity::local("tester"), SealKey::from_bytes([7; 32]))
             .with_prompts(Arc::new(Prompts(self.prompts.clone())))
             .with_resources(Arc::new(Resources(self.resources.clone())))
             .with_completions(Arc::new(Numbers))
-            .with_tasks(Arc::clone(&self.task) as Arc<dyn TaskSet>)
+            .with_tasks(tasks)
             .with_logging()
     }
 }
@@ -248,9 +256,12 @@ impl OneTask {
     }
 }
 
-impl TaskSet for OneTask {
+/// The task, as a set that a gate can have.
+struct SharedTask(Arc<OneTask>);
+
+impl TaskSet for SharedTask {
     fn get(&self, _caller: Caller, task_id: String) -> BoxFuture<'_, Result<TaskView, TaskError>> {
-        Box::pin(ready(Self::known(&task_id).map(|()| self.view())))
+        Box::pin(ready(OneTask::known(&task_id).map(|()| self.0.view())))
     }
 
     fn update(
@@ -259,12 +270,12 @@ impl TaskSet for OneTask {
         task_id: String,
         responses: BTreeMap<String, Value>,
     ) -> BoxFuture<'_, Result<(), TaskError>> {
-        let known = Self::known(&task_id);
-        Box::pin(ready(known.map(|()| self.answers.lock().unwrap().extend(responses))))
+        let known = OneTask::known(&task_id);
+        Box::pin(ready(known.map(|()| self.0.answers.lock().unwrap().extend(responses))))
     }
 
     fn cancel(&self, _caller: Caller, task_id: String) -> BoxFuture<'_, Result<(), TaskError>> {
-        Box::pin(ready(Self::known(&task_id).map(|()| self.set(TaskState::Cancelled))))
+        Box::pin(ready(OneTask::known(&task_id).map(|()| self.0.set(TaskState::Cancelled))))
     }
 
     fn watch(
@@ -272,8 +283,8 @@ impl TaskSet for OneTask {
         _caller: Caller,
         task_id: String,
     ) -> BoxFuture<'_, Result<Box<dyn TaskWatch>, TaskError>> {
-        let watch = Self::known(&task_id).map(|()| {
-            let watch: Box<dyn TaskWatch> = Box::new(Views(self.view.subscribe()));
+        let watch = OneTask::known(&task_id).map(|()| {
+            let watch: Box<dyn TaskWatch> = Box::new(Views(self.0.view.subscribe()));
             watch
         });
         Box::pin(ready(watch))
