@@ -1,16 +1,17 @@
 // The Inspector's command line: a process per request. MODE is legacy, auto or modern. It cannot
-// subscribe. usage: inspector.mjs <launcher> <server>
+// subscribe. usage: inspector.mjs <launcher> <server or url>
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { TOOLS } from './steps.mjs';
+import { isUrl, TOOLS } from './steps.mjs';
 
 const [launcher, server] = process.argv.slice(2);
 const mode = process.env.MODE ?? 'auto';
 const run = promisify(execFile);
 
 // The Inspector passes on no variable it was not told of.
-const places = ['CYBERINE_HOME', 'CYBERINE_PROJECT'].flatMap(name => ['-e', `${name}=${process.env[name]}`]);
+const overHttp = isUrl(server);
+const places = overHttp ? [] : ['CYBERINE_HOME', 'CYBERINE_PROJECT'].flatMap(name => ['-e', `${name}=${process.env[name]}`]);
 
 async function ask(...args) {
   const words = [launcher, '--cli', server, ...places, '--protocol-era', mode, '--format', 'json', '-q', ...args];
@@ -25,7 +26,7 @@ const call = async (name, input) => {
 
 const { tools } = await ask('--method', 'tools/list');
 assert.deepEqual(tools.map(tool => tool.name), TOOLS);
-const label = `Inspector ${mode}`;
+const label = `Inspector ${mode}${overHttp ? ' over HTTP' : ''}`;
 const { runId } = await call('orchestrate', { prompt: `six times seven, asked by ${label}` });
 const view = await call('inspect_run', { runId, waitMs: 20000 });
 assert.equal(view.state, 'done', JSON.stringify(view));

@@ -1,16 +1,21 @@
-// TypeScript SDK 2.x. MODE is legacy, auto, or a revision to pin.
+// TypeScript SDK 2.x. MODE is legacy, auto, or a revision to pin. usage: sdk2.mjs <command...> | <url>
 import assert from 'node:assert/strict';
-import { Client } from '@modelcontextprotocol/client';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { exercise } from './steps.mjs';
+import { exercise, isUrl } from './steps.mjs';
 
 const [command, ...args] = process.argv.slice(2);
 const mode = process.env.MODE ?? 'auto';
 const versionNegotiation = { mode: mode === 'legacy' || mode === 'auto' ? mode : { pin: mode } };
 const client = new Client({ name: 'interop-ts2', version: '2' }, { versionNegotiation });
-await client.connect(new StdioClientTransport({ command, args, env: { ...process.env }, stderr: 'inherit' }));
+const overHttp = isUrl(command);
+const transport = overHttp
+  ? new StreamableHTTPClientTransport(new URL(command))
+  : new StdioClientTransport({ command, args, env: { ...process.env }, stderr: 'inherit' });
+await client.connect(transport);
 const stateless = client.getNegotiatedProtocolVersion() === '2026-07-28';
-await exercise(`TypeScript SDK 2 ${mode} (${client.getNegotiatedProtocolVersion()})`, {
+const label = `TypeScript SDK 2 ${mode} (${client.getNegotiatedProtocolVersion()})${overHttp ? ' over HTTP' : ''}`;
+await exercise(label, {
   identity: 'interop-ts2@2',
   tools: async () => (await client.listTools()).tools,
   call: async (name, input) => (await client.callTool({ name, arguments: input })).structuredContent,

@@ -5,6 +5,9 @@ export const TOOLS = [
   'orchestrate', 'send_message', 'poll_inbox', 'query_runs', 'list_team', 'send_to_team',
   'send_to_role', 'inspect_run', 'approve_run', 'reject_run', 'cancel_run',
 ];
+/** Whether a server is reached by a URL and not started as a command. */
+export const isUrl = target => target.startsWith('http://');
+
 const OVER = ['done', 'error', 'cancelled'];
 
 // `c.subscribe(uri)` resolves once the server has agreed, to `{ updated, close }`: `updated` resolves

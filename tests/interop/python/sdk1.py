@@ -1,4 +1,4 @@
-"""Python SDK 1.x, which knows the 2025 era only."""
+"""Python SDK 1.x, which knows the 2025 era only: `sdk1.py COMMAND... | URL`."""
 
 import os
 import sys
@@ -7,12 +7,17 @@ from contextlib import asynccontextmanager
 import anyio
 from mcp import ClientSession, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
 from steps import exercise
 
 
 async def main() -> None:
     command, *args = sys.argv[1:]
-    server = StdioServerParameters(command=command, args=args, env=dict(os.environ))
+    over_http = command.startswith("http://")
+    if over_http:
+        transport = streamable_http_client(command)
+    else:
+        transport = stdio_client(StdioServerParameters(command=command, args=args, env=dict(os.environ)))
     me = types.Implementation(name="interop-py1", version="1")
     told, news = anyio.create_memory_object_stream(64)
 
@@ -22,7 +27,7 @@ async def main() -> None:
                 await told.send(str(message.root.params.uri))
 
     async with (
-        stdio_client(server) as (reader, writer),
+        transport as (reader, writer, *_),
         ClientSession(reader, writer, client_info=me, message_handler=heard) as session,
     ):
         version = (await session.initialize()).protocolVersion
@@ -45,7 +50,8 @@ async def main() -> None:
         async def read(uri):
             return (await session.read_resource(uri)).contents[0].text
 
-        await exercise(f"Python SDK 1 ({version})", "interop-py1@1", tools, call, resources, read, subscribe)
+        label = f"Python SDK 1 ({version}){' over HTTP' if over_http else ''}"
+        await exercise(label, "interop-py1@1", tools, call, resources, read, subscribe)
         await session.send_ping()
 
 

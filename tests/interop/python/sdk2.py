@@ -1,4 +1,4 @@
-"""Python SDK 2.x. MODE is legacy, auto, or a revision to pin."""
+"""Python SDK 2.x. MODE is legacy, auto, or a revision to pin: `sdk2.py COMMAND... | URL`."""
 
 import os
 import sys
@@ -19,7 +19,8 @@ warnings.simplefilter("ignore", MCPDeprecationWarning)
 async def main() -> None:
     command, *args = sys.argv[1:]
     mode = os.environ.get("MODE", "auto")
-    server = StdioServerParameters(command=command, args=args, env=dict(os.environ))
+    over_http = command.startswith("http://")
+    server = command if over_http else StdioServerParameters(command=command, args=args, env=dict(os.environ))
     me = types.Implementation(name="interop-py2", version="2")
     told, news = anyio.create_memory_object_stream(64)
 
@@ -58,7 +59,7 @@ async def main() -> None:
         async def read(uri):
             return (await client.read_resource(uri)).contents[0].text
 
-        label = f"Python SDK 2 {mode} ({client.protocol_version})"
+        label = f"Python SDK 2 {mode} ({client.protocol_version}){' over HTTP' if over_http else ''}"
         await exercise(label, "interop-py2@2", tools, call, resources, read, subscribe)
 
 

@@ -1,4 +1,5 @@
-//! The official Rust SDK as a client. MODE is initialize, discover or auto.
+//! The official Rust SDK as a client: `cyberine-interop COMMAND... | URL`. MODE is initialize, discover or
+//! auto.
 
 use std::error::Error;
 
@@ -8,7 +9,7 @@ use rmcp::model::{
     SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RunningService};
-use rmcp::transport::TokioChildProcess;
+use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt as _, RoleClient};
 use serde_json::{Value, json};
 use tokio::process::Command;
@@ -62,8 +63,8 @@ impl Client {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Fallible<()> {
     let mut words = std::env::args().skip(1);
-    let mut command = Command::new(words.next().ok_or("the server's command")?);
-    command.args(words);
+    let target = words.next().ok_or("the server's command, or its URL")?;
+    let over_http = target.starts_with("http://");
     let mode = std::env::var("MODE").unwrap_or_else(|_| "auto".to_owned());
     let lifecycle = match mode.as_str() {
         "initialize" => ClientLifecycleMode::Initialize,
@@ -76,13 +77,20 @@ async fn main() -> Fallible<()> {
         },
     };
     let (told, mut news) = mpsc::unbounded_channel();
-    let client = Client(Host(told).serve_with_lifecycle(TokioChildProcess::new(command)?, lifecycle).await?);
+    let host = Host(told);
+    let client = Client(if over_http {
+        host.serve_with_lifecycle(StreamableHttpClientTransport::from_uri(target), lifecycle).await?
+    } else {
+        let mut command = Command::new(target);
+        command.args(words);
+        host.serve_with_lifecycle(TokioChildProcess::new(command)?, lifecycle).await?
+    });
     let version = client.0.peer_info().ok_or("the server said nothing of itself")?.protocol_version.clone();
 
     let tools = client.0.list_all_tools().await?;
     assert_eq!(tools.iter().map(|tool| tool.name.as_ref()).collect::<Vec<_>>(), TOOLS);
 
-    let label = format!("Rust SDK {mode} ({version})");
+    let label = format!("Rust SDK {mode} ({version}){}", if over_http { " over HTTP" } else { "" });
     let prompt = json!({ "prompt": format!("six times seven, asked by {label}"), "idempotencyKey": label });
     let sent = client.call("orchestrate", prompt.clone()).await?;
     assert_eq!(sent["status"], "dispatched", "{sent}");
