@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use cyberine_bus::{AddressKind, Channel, Sender};
 use cyberine_operator::{
-    DirectoryProject, Dispatcher, LazyServices, OperatorTools, RunResources, Services, Started, TickFeed,
-    TickSource,
+    DirectoryProject, Dispatcher, LazyServices, OperatorPrompts, OperatorTools, RunCompletions, RunResources,
+    RunTasks, Services, Started, TickFeed, TickSource,
 };
 use cyberine_orchestrator::Forecast;
 use cyberine_presence::{Announcement, Announcing, RecordAddr};
@@ -111,9 +111,18 @@ fn gate(environment: &Environment) -> Result<Option<Secret>, Problem> {
 
 fn server(host: &Arc<Host>, token: Option<Secret>) -> Result<Arc<Server>, Problem> {
     let services = host.services();
+    let is_open = token.is_none();
     let tools = Gate::new(OperatorTools::new(services.clone()), token.clone());
-    let resources = Gate::new(RunResources::new(services), token);
-    host.server(Arc::new(tools), Arc::new(resources))
+    let resources = Gate::new(RunResources::new(services.clone()), token);
+    let server = host.server(Arc::new(tools), Arc::new(resources))?;
+    // Neither a completion nor what is said to a task has a place for a token.
+    let server = if is_open {
+        let completions = RunCompletions::new(services.clone());
+        server.with_completions(Arc::new(completions)).with_tasks(Arc::new(RunTasks::new(services)))
+    } else {
+        server.with_completions(Arc::new(RunCompletions::closed()))
+    };
+    Ok(Arc::new(server))
 }
 
 /// What a server stands on, be it that of one host or of many clients. Nothing is opened before the first call, or before it has been
@@ -162,15 +171,17 @@ impl Host {
         &self,
         tools: Arc<dyn ToolSet>,
         resources: Arc<dyn ResourceSet>,
-    ) -> Result<Arc<Server>, Problem> {
+    ) -> Result<Server, Problem> {
         let seal = SealKey::random().map_err(|error| Problem::of(Exit::Internal, &error))?;
         // Where it cannot be said who that is no call comes to anything: `open` says why.
         let identity = self.profile.as_ref().map_or_else(|_| Arc::new(self.unsaid()), Arc::clone);
         let server = Server::new("cyberine", version(), tools, identity, seal)
             .with_title("Cyberine")
             .with_instructions(INSTRUCTIONS)
-            .with_resources(resources);
-        Ok(Arc::new(server))
+            .with_resources(resources)
+            .with_prompts(Arc::new(OperatorPrompts))
+            .with_logging();
+        Ok(server)
     }
 
     fn unsaid(&self) -> Identity {

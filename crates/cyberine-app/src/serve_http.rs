@@ -9,7 +9,7 @@ use std::time::Duration;
 use cyberine_http::identity::{Door, Jwt, ProtectedResource};
 use cyberine_http::metrics::Metrics;
 use cyberine_http::{HttpServer, Settings, operations};
-use cyberine_operator::{OperatorTools, RunResources};
+use cyberine_operator::{OperatorTools, RunCompletions, RunResources, RunTasks};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -139,8 +139,11 @@ impl Serving {
         let door = Door::new(callers.resolver).with_resource(resource).with_metrics(Arc::clone(&metrics));
         let services = host.services();
         let tools = Arc::new(OperatorTools::new(services.clone()));
-        let server = host.server(tools, Arc::new(NoToken(RunResources::new(services))))?;
-        let http = HttpServer::new(server, door.clone(), settings)
+        let server = host.server(tools, Arc::new(NoToken(RunResources::new(services.clone()))))?;
+        let server = server
+            .with_completions(Arc::new(RunCompletions::new(services.clone())))
+            .with_tasks(Arc::new(RunTasks::new(services)));
+        let http = HttpServer::new(Arc::new(server), door.clone(), settings)
             .map_err(|fault| Problem::new(Exit::Configuration, format!("[http]: {fault}")))?;
         let routes = operations(door, Arc::clone(&metrics), http.meters(), stop.clone());
         let http = http.with_routes(routes).with_observer(metrics);
