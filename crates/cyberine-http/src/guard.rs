@@ -27,9 +27,12 @@ pub(crate) struct Foreign {
     pub(crate) reason: &'static str,
 }
 
-/// A name that can be no host's.
+/// A setting that can be no name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameFault {
+    /// [`Settings::path`].
+    #[error("`{0}` is no path of an endpoint: give one such as `/mcp`")]
+    Path(String),
     /// Of [`Settings::hosts`].
     #[error("`{0}` is no host: give a name or an address without a port, such as `mcp.example.org`")]
     Host(String),
@@ -44,6 +47,10 @@ impl Guard {
     /// # Errors
     /// Where a configured name cannot be one.
     pub(crate) fn new(settings: &Settings) -> Result<Self, NameFault> {
+        let is_path = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
+        if !settings.path.starts_with('/') || !settings.path.bytes().all(is_path) {
+            return Err(NameFault::Path(settings.path.clone()));
+        }
         let named = settings.hosts.iter().map(|name| {
             let host = Host::parse(name).filter(|_| !name.ends_with(':'));
             host.filter(|host| host.port.is_none()).ok_or_else(|| NameFault::Host(name.clone()))

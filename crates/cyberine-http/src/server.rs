@@ -53,7 +53,7 @@ impl HttpServer {
     /// Serves `server` to whom `door` lets in.
     ///
     /// # Errors
-    /// Where a host or an origin of the settings cannot be one.
+    /// Where the path, a host or an origin of the settings cannot be one.
     pub fn new(server: Arc<Server>, door: Door, settings: Settings) -> Result<Self, NameFault> {
         let guard = Guard::new(&settings)?;
         let (routes, observer, meters) = (Router::new(), Arc::new(Nobody), Meters::default());
@@ -107,9 +107,10 @@ impl HttpServer {
         let (closing, killed) = (CancellationToken::new(), CancellationToken::new());
         let accepting = async {
             let room = Arc::new(Semaphore::new(endpoint.settings.max_connections));
+            let mut fails = false;
             // The semaphore is never closed.
             while let Ok(place) = Arc::clone(&room).acquire_owned().await {
-                let Some((stream, link)) = accept(&listener).await else { continue };
+                let Some((stream, link)) = accept(&listener, &mut fails).await else { continue };
                 let connection = connection(Arc::clone(&endpoint), stream, link, closing.clone(), place);
                 connections.spawn(killed.clone().run_until_cancelled_owned(connection));
             }
@@ -127,13 +128,19 @@ impl HttpServer {
     }
 }
 
-/// Takes the next connection; `None` where that failed, and the next one may be tried.
-async fn accept(listener: &TcpListener) -> Option<(TcpStream, Link)> {
+/// Takes the next connection; `None` where that failed, and the next one may be tried. That no more can
+/// be taken is told once, until one is (`fails`).
+async fn accept(listener: &TcpListener, fails: &mut bool) -> Option<(TcpStream, Link)> {
     match accept_one(listener).await {
-        Ok(accepted) => return Some(accepted),
+        Ok(accepted) => {
+            *fails = false;
+            return Some(accepted);
+        }
         Err(error) if is_of_one(&error) => tracing::debug!(%error, "a connection failed at once"),
         Err(error) => {
-            tracing::warn!(%error, "no connection can be taken now; is the limit of open files too low?");
+            if !std::mem::replace(fails, true) {
+                tracing::warn!(%error, "no connection can be taken now; is the limit of open files too low?");
+            }
             tokio::time::sleep(ACCEPT_PAUSE).await;
         }
     }

@@ -14,6 +14,11 @@ use crate::observe::Held;
 use crate::reply::{self, INVALID_REQUEST};
 use crate::session::{Place, Session, Stream};
 
+/// The answer where there is no place for an event stream.
+pub(super) fn crowded() -> Response {
+    reply::busy("too many event streams are open; try again later")
+}
+
 impl Endpoint {
     pub(super) async fn listen(&self, parts: &Parts, link: Link) -> Result<Response, Box<Response>> {
         let identity = self.identity(parts, link).await?;
@@ -36,15 +41,14 @@ impl Endpoint {
             return Ok(reply::refusal(StatusCode::BAD_REQUEST, INVALID_REQUEST, reason));
         };
         Ok(match self.place_of_stream() {
-            Ok(held) => self.lasting(&session, stream, event, held),
-            Err(refusal) => refusal,
+            Some(held) => self.lasting(&session, stream, event, held),
+            None => crowded(),
         })
     }
 
-    /// A place for one more event stream, or the refusal.
-    pub(super) fn place_of_stream(&self) -> Result<Held, Response> {
-        let held = self.meters.streams.hold_below(self.settings.max_streams);
-        held.ok_or_else(|| reply::busy("too many event streams are open; try again later"))
+    /// A place for one more event stream, where there is one.
+    pub(super) fn place_of_stream(&self) -> Option<Held> {
+        self.meters.streams.hold_below(self.settings.max_streams)
     }
 
     /// An event stream that can be taken up again.

@@ -14,6 +14,7 @@ use cyberine_types::Identity;
 use http_body::Body as HttpBody;
 use tracing::Instrument as _;
 
+use super::listen::crowded;
 use super::{Endpoint, Link, Outcome, header_texts};
 use crate::body::{self, NoBody};
 use crate::events::{self, Messages};
@@ -190,9 +191,9 @@ impl Endpoint {
             }
             First::Nothing => reply::empty(StatusCode::ACCEPTED),
             First::Message => match (self.place_of_stream(), session) {
-                (Err(refused), _) => refused,
-                (Ok(held), Some(session)) => self.lasting(session, session.keep(exchange), 0, held),
-                (Ok(held), None) => {
+                (None, _) => crowded(),
+                (Some(held), Some(session)) => self.lasting(session, session.keep(exchange), 0, held),
+                (Some(held), None) => {
                     reply::events(events::body(Messages::Once(exchange), self.manner(), held))
                 }
             },

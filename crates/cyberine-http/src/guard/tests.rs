@@ -225,5 +225,9 @@ fn a_name_that_cannot_be_one_is_refused_at_the_start() {
         let settings = Settings { origins: vec![bad.to_owned()], ..Settings::default() };
         assert_eq!(Guard::new(&settings).unwrap_err(), NameFault::Origin(bad.to_owned()));
     }
+    for bad in ["", "mcp", "http://localhost/mcp", "/mcp?x", "/a b"] {
+        let settings = Settings { path: bad.to_owned(), ..Settings::default() };
+        assert_eq!(Guard::new(&settings).unwrap_err(), NameFault::Path(bad.to_owned()));
+    }
     assert!(Guard::new(&Settings { hosts: vec!["[2001:db8::1]".to_owned()], ..Settings::default() }).is_ok());
 }

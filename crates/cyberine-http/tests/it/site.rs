@@ -49,6 +49,10 @@ impl Gate {
         self.0.add_permits(count);
     }
 
+    pub(crate) fn left(&self) -> usize {
+        self.0.available_permits()
+    }
+
     pub(crate) async fn pass(&self) {
         self.0.acquire().await.unwrap().forget();
     }
