@@ -22,7 +22,6 @@ use crate::observe::Meters;
 ///   connect.
 /// - `/metrics`: for processes of this machine that did not come by way of a proxy, and for whoever
 ///   `door` lets in. `meters` says what goes on.
-#[must_use]
 pub fn operations(door: Door, metrics: Arc<Metrics>, meters: Meters, stop: CancellationToken) -> Router {
     let health = move || std::future::ready(health(stop.is_cancelled()));
     let counted = move |ConnectInfo(peer): ConnectInfo<SocketAddr>, request: Parts| async move {

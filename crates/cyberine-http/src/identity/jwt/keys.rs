@@ -4,6 +4,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
 
 use super::SignatureAlgorithm;
 use super::key_set::{self, Key};
@@ -42,6 +43,8 @@ pub(super) struct Keys {
     held: RwLock<Held>,
     /// When they were last asked for.
     asked: Mutex<Option<Instant>>,
+    /// Fetches: one at a time, each bounded.
+    fetches: TaskTracker,
 }
 
 #[derive(Clone, Default)]
@@ -65,7 +68,7 @@ impl Held {
 
 impl Keys {
     pub(super) fn new(source: Arc<dyn KeySource>) -> Self {
-        Self { source, held: RwLock::default(), asked: Mutex::default() }
+        Self { source, held: RwLock::default(), asked: Mutex::default(), fetches: TaskTracker::new() }
     }
 
     /// The key a token names. A name that is not known is worth one fetch a minute, however many
@@ -99,7 +102,7 @@ impl Keys {
         let mut asked = self.asked.lock().await;
         if self.is_due(&mut asked) {
             // Its own task: whoever asked may go away, and the fetch counts all the same.
-            let loading = tokio::spawn(Arc::clone(self).load());
+            let loading = self.fetches.spawn(Arc::clone(self).load());
             if loading.await.is_err() {
                 tracing::error!("fetching the keys of the issuer panicked");
             }
@@ -111,7 +114,7 @@ impl Keys {
         if let Ok(mut asked) = self.asked.try_lock()
             && self.is_due(&mut asked)
         {
-            tokio::spawn(Arc::clone(self).load());
+            self.fetches.spawn(Arc::clone(self).load());
         }
     }
 
