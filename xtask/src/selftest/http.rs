@@ -6,7 +6,7 @@ mod refusals;
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use super::world::{Place, World};
@@ -59,7 +59,11 @@ impl Site {
     fn raw(&self, method: &str, headers: &[(&str, &str)], body: Option<&[u8]>) -> Result<Answer> {
         let mut connection = self.connect()?;
         connection.send(&request(method, self.served.address(), headers, body))?;
-        connection.answer()
+        let what = || {
+            let body: String = String::from_utf8_lossy(body.unwrap_or_default()).chars().take(200).collect();
+            format!("{method} with {headers:?} and {body:?}")
+        };
+        connection.answer().with_context(what)
     }
 
     /// POSTs a message with the headers of a decent client and those given.

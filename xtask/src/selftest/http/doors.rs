@@ -21,7 +21,7 @@ pub(super) fn doors(world: &World) -> Result<usize> {
     let anna = format!("Bearer {}", TOKENS[0].1);
     let boris = format!("Bearer {}", TOKENS[1].1);
     let cut = anna[..anna.len() - 1].to_owned();
-    let wrong = [None, Some("Bearer"), Some("Bearer x"), Some(TOKENS[0].1), Some("Basic YTpi"), Some(&cut)];
+    let wrong = [None, Some("Bearer x"), Some(TOKENS[0].1), Some("Basic YTpi"), Some(&cut)];
     for authorization in wrong {
         let mut headers = modern("server/discover").to_vec();
         headers.extend(authorization.map(|value| ("Authorization", value)));
@@ -31,6 +31,9 @@ pub(super) fn doors(world: &World) -> Result<usize> {
         ensure!(challenge.starts_with("Bearer"), "the challenge is {challenge:?}");
         ensure!(!answer.text().contains("selftest-token"), "a token comes back: {}", answer.text());
     }
+    let headers = [&modern("server/discover")[..], &[("Authorization", "Bearer")]].concat();
+    let answer = site.post(&headers, &discover())?;
+    ensure!(answer.status == 400, "a malformed credential: {} {}", answer.status, answer.text());
     for token in [&anna, &boris] {
         let headers = [&modern("server/discover")[..], &[("Authorization", token)]].concat();
         let answer = site.post(&headers, &discover())?;
@@ -49,7 +52,7 @@ pub(super) fn doors(world: &World) -> Result<usize> {
         ensure!(answer.status == status, "anna's session: {} and not {status}", answer.status);
     }
     named(&site, &anna, "anna")?;
-    Ok(wrong.len() + 1)
+    Ok(wrong.len() + 2)
 }
 
 fn entry(name: &str, token: &str) -> String {

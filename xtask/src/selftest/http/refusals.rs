@@ -10,6 +10,8 @@ use crate::wire::Era;
 
 /// A body nobody should have to hold.
 const OUTSIZED: usize = 64 << 20;
+/// How much of it is sent at once.
+const PIECE: usize = 64 << 10;
 /// How much more memory its sender may cost, in KiB.
 const GROWTH: u64 = 16 << 10;
 
@@ -150,7 +152,7 @@ fn places(site: &Site) -> Result<usize> {
         let headers = [&DECENT[..], &modern("server/discover"), more].concat();
         let mut connection = site.connect()?;
         connection.send(&request("POST", host, &headers, Some(discover().to_string().as_bytes())))?;
-        connection.answer()
+        connection.answer().with_context(|| format!("Host: {host} and {more:?}"))
     };
     for host in [own("localhost"), own("127.0.0.1"), own("[::1]"), own("LocalHost")] {
         let origin = format!("http://{host}");
@@ -197,32 +199,33 @@ fn methods(site: &Site) -> Result<usize> {
     Ok(8)
 }
 
-/// A body that is far too large is not read to its end, and not kept.
+/// A body that is far too large is not kept, whether its length was told or not.
 pub(super) fn outsized(site: &Site) -> Result<String> {
     let before = proc::memory_kib(site.served.pid(), "VmHWM")?;
-    // Told in advance: refused before a byte of it is sent.
     let length = OUTSIZED.to_string();
-    let headers = [&DECENT[..], &modern("server/discover"), &[("Content-Length", &length)]].concat();
-    let answer = site.raw("POST", &headers, None)?;
-    ensure!(answer.status == 413, "a body of {OUTSIZED} bytes: {} {}", answer.status, answer.text());
-    // Not told: refused on the way, or the connection ends.
-    let headers = [&DECENT[..], &modern("server/discover"), &[("Transfer-Encoding", "chunked")]].concat();
-    let mut connection = site.connect()?;
-    connection.send(&request("POST", site.served.address(), &headers, None))?;
-    let mut chunk = b"10000\r\n".to_vec();
-    chunk.extend(std::iter::repeat_n(b' ', 0x10000));
+    let mut chunk = format!("{PIECE:x}\r\n").into_bytes();
+    chunk.extend(std::iter::repeat_n(b' ', PIECE));
     chunk.extend(b"\r\n");
-    let mut sent = 0;
-    while sent < OUTSIZED && connection.send(&chunk).is_ok() {
-        sent += 0x10000;
-    }
-    // The end of the connection may overtake the answer.
-    if let Ok(answer) = connection.answer() {
-        ensure!(answer.status == 413, "a body without an end: {} {}", answer.status, answer.text());
-    } else {
-        ensure!(sent < OUTSIZED, "64 MiB were taken and not answered");
+    let bare = vec![b' '; PIECE];
+    let told = (("Content-Length", length.as_str()), bare, &b""[..]);
+    for (header, piece, end) in [told, (("Transfer-Encoding", "chunked"), chunk, b"0\r\n\r\n")] {
+        let headers = [&DECENT[..], &modern("server/discover"), &[header]].concat();
+        let mut connection = site.connect()?;
+        connection.send(&request("POST", site.served.address(), &headers, None))?;
+        let mut sent = 0;
+        while sent < OUTSIZED && connection.send(&piece).is_ok() {
+            sent += PIECE;
+        }
+        let sent = if connection.send(end).is_ok() { sent } else { 0 };
+        // A server may answer before all was sent, and the end of the connection overtake the answer.
+        match connection.answer() {
+            Ok(answer) => ensure!(answer.status == 413, "{header:?}: {} {}", answer.status, answer.text()),
+            Err(error) => {
+                ensure!(sent < OUTSIZED, "{header:?}: 64 MiB were taken and not answered: {error:#}")
+            }
+        }
     }
     let grown = proc::memory_kib(site.served.pid(), "VmHWM")?.saturating_sub(before);
     ensure!(grown <= GROWTH, "two outsized bodies took {grown} KiB of memory");
-    Ok(format!("64 MiB twice at {} MiB of memory", grown >> 10))
+    Ok(format!("64 MiB twice at {:.1} MiB of memory", grown as f64 / 1024.0))
 }
