@@ -10,6 +10,7 @@
 //! <!-- docs-run: ok, needs nginx -->                 only where that program is installed
 //! <!-- docs-run: skip, needs an account -->          not run, and why
 //! <!-- docs-run: output, terminal 2 -->              before a `text` fence: what that terminal says now
+//! <!-- docs-run: file proxy.conf -->                 before any fence: it is written into that file
 //! <!-- docs-run: before                              commands a reader need not see
 //! … -->
 //! ```

@@ -7,6 +7,8 @@ const LONGEST: u64 = 300;
 /// The info strings of fences that are commands.
 const SHELLS: &[&str] = &["sh", "bash", "shell", "console", "zsh"];
 const MARK: &str = "docs-run:";
+/// What ends a fence that is written into a file; no page has such a line.
+const END: &str = "docs-run-end-of-file";
 
 /// A page in the order it is read.
 #[derive(Debug, PartialEq, Eq)]
@@ -55,6 +57,7 @@ enum What {
     Stays,
     Output,
     Before(String),
+    File(String),
 }
 
 impl Page {
@@ -123,6 +126,11 @@ fn part(
     printing: Option<(u32, Option<String>)>,
 ) -> Result<Option<Part>, String> {
     let mark = mark.map(|(_, mark)| mark);
+    if let Some(Mark { what: What::File(name), terminal, limit, needs }) = mark {
+        let commands = format!("cat > '{name}' <<'{END}'\n{body}{END}\n");
+        let (terminal, step) = (terminal.unwrap_or(1), Step::Run { commands, exit: None });
+        return Ok(Some(Part { line, terminal, limit, needs, step }));
+    }
     if !SHELLS.contains(&info) {
         let said = match mark {
             Some(Mark { what: What::Output, terminal, limit, needs }) => {
@@ -153,7 +161,7 @@ fn part(
         What::Skip(why) => Step::Skip(why),
         What::Ends(exit) => Step::Run { commands: body, exit },
         What::Stays => Step::Stay { commands: body },
-        What::Output | What::Before(_) => {
+        What::Output | What::Before(_) | What::File(_) => {
             return Err(format!("{line}: these are commands; mark them `ok`, `exit N`, `stays` or `skip`"));
         }
     };
@@ -178,8 +186,13 @@ impl Mark {
             None if head == "stays" => What::Stays,
             None if head == "output" => What::Output,
             None if head == "before" => What::Before(rest.to_owned()),
+            Some(("file", name)) => What::File(name.to_owned()),
             Some(("exit", code)) => What::Ends(Some(number(code, "exit")?)),
-            _ => return Err(format!("`{head}` is no mark: ok, exit N, stays, output, before, skip")),
+            _ => {
+                return Err(format!(
+                    "`{head}` is no mark: ok, exit N, stays, output, file NAME, before, skip"
+                ));
+            }
         };
         let mut mark = Self { what, terminal: None, limit: LIMIT, needs: None };
         for item in items {
@@ -296,6 +309,13 @@ mod tests {
             steps(page),
             [(1, runs("mkdir x\ncd x\n")), (1, Step::Skip("needs an account, and money".into()))]
         );
+    }
+
+    #[test]
+    fn a_fence_can_be_a_file() {
+        let page = "<!-- docs-run: file a.conf -->\n```nginx\nserver {\n}\n```\n";
+        let commands = format!("cat > 'a.conf' <<'{END}'\nserver {{\n}}\n{END}\n");
+        assert_eq!(steps(page), [(1, runs(&commands))]);
     }
 
     #[test]
