@@ -1,20 +1,13 @@
 //! Where requests go, and the client that carries them.
 
-use std::sync::Arc;
-use std::time::Duration;
-
+use cyberine_client::web_client;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
-use rustls::{ClientConfig, RootCertStore};
-use rustls_platform_verifier::BuilderVerifierExt;
 use tokio::sync::OnceCell;
 
 use crate::config::is_loopback_url;
 use crate::error::{TurnError, chain};
 use crate::quote::Quoter;
-
-/// The longest wait for a connection.
-const CONNECT: Duration = Duration::from_secs(30);
 
 /// One address, with what is sent to it and nowhere else.
 pub(crate) struct Endpoint {
@@ -114,32 +107,9 @@ pub(crate) fn headers(
     Some(headers)
 }
 
-/// A client that goes where it is told and nowhere else: no redirect, no proxy, no retry, and no
-/// connection kept that a server may have closed meanwhile.
+/// A client that goes where it is told and nowhere else.
 pub(super) fn build(secure: bool) -> Result<Client, String> {
-    Client::builder()
-        .tls_backend_preconfigured(tls(secure).map_err(|error| error.to_string())?)
-        .https_only(secure)
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .no_proxy()
-        .referer(false)
-        .connect_timeout(CONNECT)
-        .pool_max_idle_per_host(0)
-        .user_agent(concat!("cyberine/", env!("CARGO_PKG_VERSION")))
-        .build()
-        .map_err(|error| chain(&error))
-}
-
-/// TLS on ring with the machine's own certificates, which plain http does not load.
-fn tls(secure: bool) -> Result<ClientConfig, rustls::Error> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
-    Ok(if secure {
-        config.with_platform_verifier()?.with_no_client_auth()
-    } else {
-        config.with_root_certificates(RootCertStore::empty()).with_no_client_auth()
-    })
+    web_client(secure).map_err(|error| chain(&error))
 }
 
 #[cfg(test)]
