@@ -194,7 +194,7 @@ async fn ids_of_runs_are_completed_unless_a_gate_is_closed() {
         let all = soon(open.complete(call(reference.clone(), "runId", ""))).await.unwrap();
         assert_eq!((all.values.as_slice(), all.has_more), ([two.clone(), one.clone()].as_slice(), false));
         let some = soon(open.complete(call(reference, "runId", &one[..8].to_uppercase()))).await.unwrap();
-        assert_eq!(some.values, [one.clone()]);
+        assert_eq!(some.values, std::slice::from_ref(&one));
     }
     let question = CompletionRef::Prompt { name: "ask_the_team".to_owned() };
     assert!(soon(open.complete(call(question, "question", "w"))).await.unwrap().values.is_empty());
