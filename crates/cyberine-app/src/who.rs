@@ -7,25 +7,35 @@ use std::time::Duration;
 use cyberine_http::identity::{Claims, Either, Fixed, Jwt, JwtRules, KeySource, Resolver, Token, TokenTable};
 use cyberine_types::Identity;
 
-use crate::config::{AccessConfig, IdentityConfig, IdentityMode, JwtConfig};
+use crate::config::{AccessConfig, ConfigSource, IdentityConfig, IdentityMode, JwtConfig};
 use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::home::Home;
 use crate::keys::{KeyFile, KeyUrl};
 use crate::problem::Problem;
 
-/// Who started this process: the profile in the home's configuration, else the user of the system.
+/// Who started this process: the profile in the home's configuration, else the user of the system. That
+/// user it is, too, where the file cannot be read or must not be: then it says nothing, and whatever
+/// needs it says why.
 ///
 /// # Errors
-/// Where the configuration cannot be read, for then it may name somebody else.
+/// Where the file is wrong, for then it may name somebody else.
 pub(crate) fn started(environment: &Environment) -> Result<Identity, Problem> {
+    let user = environment.user();
     // Without a home there is no configuration; what needs one says so.
-    let Ok(home) = Home::resolve(environment) else { return Ok(Identity::local(environment.user())) };
-    let access = AccessConfig::load(&home).map_err(|error| {
-        let problem = Problem::from(error);
-        Problem::new(problem.exit, format!("{}; put it right and start the server again", problem.message))
-    })?;
-    Ok(access.identity.profile(environment.user()))
+    let Ok(home) = Home::resolve(environment) else { return Ok(Identity::local(user)) };
+    let access = match ConfigSource::read(&home.config_file()) {
+        Ok(Some(source)) => AccessConfig::of(&source).map_err(|error| {
+            let Problem { exit, message, .. } = Problem::from(error);
+            Problem::new(exit, format!("{message}; put it right and start the server again"))
+        })?,
+        Ok(None) => AccessConfig::default(),
+        Err(error) => {
+            tracing::warn!("calls are recorded as those of `local/{user}`: {}", Problem::from(error).message);
+            AccessConfig::default()
+        }
+    };
+    Ok(access.identity.profile(user))
 }
 
 /// Who is who over HTTP.

@@ -162,9 +162,17 @@ impl AccessConfig {
     /// [`ConfigError`], with the place.
     pub fn load(home: &Home) -> Result<Self, ConfigError> {
         match ConfigSource::read(&home.config_file())? {
-            Some(source) => Self::read(&Document::parse(&source)?),
+            Some(source) => Self::of(&source),
             None => Ok(Self::default()),
         }
+    }
+
+    /// As [`load`](Self::load), of a file that was read.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn of(source: &ConfigSource) -> Result<Self, ConfigError> {
+        Self::read(&Document::parse(source)?)
     }
 
     pub(super) fn read(document: &Document<'_>) -> Result<Self, ConfigError> {
