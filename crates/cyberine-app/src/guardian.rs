@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cyberine_bus::{Channel, Sender};
-use cyberine_orchestrator::Supervisor;
+use cyberine_orchestrator::{Reaper as _, Supervisor};
 use cyberine_run_store::{RunStore, SqliteRunStore};
 use cyberine_types::{InstanceId, Principal, RunId, SystemClock};
 
@@ -92,12 +92,25 @@ impl Held {
 }
 
 /// Asks for the end of a run whose runner is held by `leash`, and settles it should the runner be
-/// gone without having done so.
+/// gone without having done so. Where the home is gone, and the run's record with it, there is only
+/// what the run has started to be ended: nobody else will ever find it.
 fn watch_over(id: RunId, environment: Environment, leash: Option<OwnedFd>) -> Result<(), Problem> {
     let home = Home::resolve(&environment)?;
-    if !runner::is_there(&home) {
-        return Ok(());
+    let attended = if runner::is_there(&home) {
+        attend(id, environment, home.clone(), leash)
+    } else {
+        // A runner that is there ends itself and what it has started.
+        leash.map(handover::was_dismissed);
+        Ok(())
+    };
+    if attended.is_err() || !runner::is_there(&home) {
+        let reaped = runtime::block_on(async move { MarkReaper::Leftovers.reap(id).await })?;
+        tracing::warn!(run = %id, killed = reaped.killed, left = reaped.left, "the record of the run cannot be written");
     }
+    attended
+}
+
+fn attend(id: RunId, environment: Environment, home: Home, leash: Option<OwnedFd>) -> Result<(), Problem> {
     runtime::block_on(async move {
         let store = Arc::new(SqliteRunStore::new(home.directory(), Arc::new(SystemClock)));
         let Some(run) = store.load(id).await? else { return Ok(()) };

@@ -20,6 +20,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
+use crate::config::HostExit;
 use crate::environment::{Environment, PROJECT_VARIABLE, TOKEN_VARIABLE};
 use crate::exit::Exit;
 use crate::invocation::{ServeOptions, version};
@@ -35,7 +36,7 @@ Cyberine puts one prompt to several models or agents at once, judges their answe
 Run `cyberine guide` in a terminal for the command map.
 Ask the user before calling anything that spends: orchestrate may call paid providers.";
 
-/// How long dispatches are waited for at the end, and the roster.
+/// How long dispatches are waited for at the end, the roster, and that runs are asked to stop.
 const FAREWELL: Duration = Duration::from_millis(500);
 /// How long a server is there before it announces itself, where no call does so before.
 const ARRIVAL: Duration = Duration::from_secs(2);
@@ -272,8 +273,8 @@ impl Host {
             .map_err(|error| Problem::new(Exit::Internal, format!("{}. {}", chain(&error), error.advice())))
     }
 
-    /// Withdraws the server from the roster and lets dispatches come to their end. Runs that are to
-    /// end with it are ended by their guardians, who notice.
+    /// Withdraws the server from the roster, lets dispatches come to their end, and asks the runs to
+    /// stop that are to end with it. Their guardians notice, too, and do so where it was killed.
     pub(crate) async fn farewell(&self) {
         let withdrawing = async {
             if let Some(Some(announcement)) = self.announcement.get() {
@@ -281,19 +282,32 @@ impl Host {
             }
         };
         let withdrawing = tokio::time::timeout(FAREWELL, withdrawing);
-        let (withdrawn, ()) = tokio::join!(withdrawing, self.see_dispatches_off());
+        let (withdrawn, ()) = tokio::join!(withdrawing, self.see_runs_off());
         if withdrawn.is_err() {
             tracing::warn!("this server could not be withdrawn from the roster in time");
         }
     }
 
-    async fn see_dispatches_off(&self) {
+    async fn see_runs_off(&self) {
         if !self.opened.load(Ordering::Relaxed) {
             return;
         }
         let Some(workplace) = lock(&self.workplace).clone() else { return };
-        if tokio::time::timeout(FAREWELL, workplace.supervisor.close()).await.is_err() {
+        let supervisor = &workplace.supervisor;
+        if tokio::time::timeout(FAREWELL, supervisor.close()).await.is_err() {
             tracing::warn!("a dispatch did not come to its end in time; whoever looks next settles its run");
+        }
+        let cancel = workplace.config().is_ok_and(|config| config.run.on_host_exit == HostExit::Cancel);
+        let asking = async {
+            for run in supervisor.launched() {
+                let reason = Some("its host has gone".to_owned());
+                if let Err(error) = supervisor.cancel(run, "host-exit".to_owned(), reason).await {
+                    tracing::warn!(%run, %error, "the run could not be asked to stop");
+                }
+            }
+        };
+        if cancel && tokio::time::timeout(FAREWELL, asking).await.is_err() {
+            tracing::warn!("not every run was asked to stop in time; their guardians do so");
         }
     }
 }

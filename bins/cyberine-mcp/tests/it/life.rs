@@ -35,20 +35,29 @@ fn nothing_is_left(run: &str) {
     assert!(begun.elapsed() < SOON, "it took {:?}", begun.elapsed());
 }
 
-/// As what programs of ours attend to `run`.
-fn attendants(run: &str) -> Vec<String> {
-    let all = std::fs::read_dir("/proc").unwrap().flatten();
-    let lines = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
-    let mut flags: Vec<String> = lines
-        .filter_map(|line| {
-            let line = String::from_utf8(line).ok()?;
+/// As what programs of ours attend to `run`, and their process ids.
+fn attending(run: &str) -> Vec<(String, u64)> {
+    let mut found: Vec<_> = std::fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| {
+            let line = String::from_utf8(std::fs::read(entry.path().join("cmdline")).ok()?).ok()?;
             let mut arguments = line.split('\0').skip(1);
             let (flag, of) = (arguments.next()?, arguments.next()?);
-            (of == run).then(|| flag.to_owned())
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            (of == run).then(|| (flag.to_owned(), pid))
         })
         .collect();
-    flags.sort_unstable();
-    flags
+    found.sort_unstable();
+    found
+}
+
+fn attendants(run: &str) -> Vec<String> {
+    attending(run).into_iter().map(|(flag, _)| flag).collect()
+}
+
+fn attendant(run: &str, flag: &str) -> u64 {
+    attending(run).into_iter().find(|(found, _)| found == flag).unwrap().1
 }
 
 /// The run's record, once it has settled, read while nobody looks who would settle it.
@@ -125,6 +134,19 @@ fn a_server_that_was_killed_takes_its_runs_with_it_where_it_is_to() {
 }
 
 #[test]
+fn a_host_that_hangs_up_takes_a_run_with_it_whose_guardian_is_gone() {
+    let place = Place::new();
+    let ready = place.path("ready");
+    place.configure(&format!("{CANCEL}{}", tool_at_work(&ready)));
+    let mut host = place.host();
+    let (run, _) = at_work(&mut host, &ready);
+    kill_nine(attendant(&run, "--guard"));
+    assert!(host.hang_up().0.success());
+    nothing_is_left(&run);
+    assert_eq!(settled_by_itself(&place, &run)["state"], "cancelled");
+}
+
+#[test]
 fn what_holds_when_a_run_is_started_decides_whether_it_ends_with_its_server() {
     let place = Place::new();
     let gate = place.path("gate");
@@ -171,6 +193,28 @@ fn a_runner_whose_home_was_removed_ends_with_all_it_started() {
     wait_until("the home is removed", || std::fs::remove_dir_all(place.home()).is_ok());
     wait_until("runner and guardian end", || attendants(&run).is_empty());
     assert_eq!(marked(&run), Vec::<u32>::new());
+}
+
+#[test]
+fn what_a_run_has_started_is_found_also_where_its_home_and_its_runner_are_gone() {
+    for home_first in [true, false] {
+        let place = Place::new();
+        let ready = place.path("ready");
+        place.configure(&tool_at_work(&ready));
+        let mut host = place.host();
+        let (run, runner) = at_work(&mut host, &ready);
+        host.kill();
+        let remove = || wait_until("the home is removed", || std::fs::remove_dir_all(place.home()).is_ok());
+        if home_first {
+            remove();
+            kill_nine(runner);
+        } else {
+            kill_nine(runner);
+            remove();
+        }
+        nothing_is_left(&run);
+        wait_until("the guardian ends", || attendants(&run).is_empty());
+    }
 }
 
 #[test]
