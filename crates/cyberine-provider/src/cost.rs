@@ -116,6 +116,9 @@ pub(crate) struct Counted {
     pub(crate) tokens: Usage,
     /// The cost the provider reports.
     pub(crate) reported: Option<Usd>,
+    /// A report of no cost says that it was free; else it is also what is said of a price that nobody
+    /// knows.
+    pub(crate) free_is_said: bool,
     /// The provider says that no model is behind it.
     pub(crate) scripted: bool,
     /// The provider says that a key pays, whatever the configuration says.

@@ -80,9 +80,12 @@ impl Figures {
         }
     }
 
-    /// An amount of dollars; `None` where it is left out or makes no sense.
+    /// An amount of dollars; `None` where it is left out or makes no sense. What is more than nothing is a
+    /// micro-dollar at least.
     pub(crate) fn dollars(&mut self, value: &Value) -> Option<Usd> {
-        let usd = value.as_f64().filter(|usd| usd.is_finite() && *usd >= 0.0).map(Usd::from_dollars);
+        let least = |usd: f64| if usd > 0.0 { Usd::from_micros(1) } else { Usd::ZERO };
+        let amount = value.as_f64().filter(|usd| usd.is_finite() && *usd >= 0.0);
+        let usd = amount.map(|usd| Usd::from_dollars(usd).max(least(usd)));
         self.sound &= usd.is_some() || value.is_null();
         usd
     }
@@ -118,6 +121,8 @@ mod tests {
         assert_eq!(read(json!(2)), (2, true, Some(2_000_000), true));
         assert_eq!(read(Value::Null), (0, true, None, true));
         assert_eq!(read(json!(0.5)), (0, false, Some(500_000), true));
+        assert_eq!(read(json!(1e-9)), (0, false, Some(1), true));
+        assert_eq!(read(json!(-0.0)), (0, false, Some(0), true));
         for senseless in [json!(-5), json!("NaN"), json!([1])] {
             assert_eq!(read(senseless), (0, false, None, false));
         }

@@ -50,9 +50,9 @@ impl Meter {
 
     fn usage(&self, counted: Counted) -> Usage {
         let Usage { input, output, .. } = counted.tokens;
-        // Nothing is what is said of a price that nobody knows.
         let paid = counted.reported.filter(|usd| *usd > Usd::ZERO);
-        let reported = if self.worked || input > 0 || output > 0 { paid } else { counted.reported };
+        let told = counted.reported.filter(|usd| counted.free_is_said || *usd > Usd::ZERO);
+        let reported = if self.worked || input > 0 || output > 0 { told } else { counted.reported };
         // No model works without a token read and one written.
         let possible = !self.worked || paid.is_some() || (input > 0 && output > 0);
         let absurd = input.max(output) > MOST_TOKENS || paid.is_some_and(|usd| usd > MOST_USD);
@@ -161,6 +161,19 @@ mod tests {
         assert_eq!(idle.work().map(told), Some((0, 0, None, CostBasis::Unknown)));
         let counted = Counted { reported: Some(Usd::ZERO), ..figure(2, 3, true) };
         assert_eq!(told(idle.count(counted)), (2, 3, Some(5), CostBasis::Computed));
+    }
+
+    #[test]
+    fn who_says_no_cost_only_of_what_is_free_is_believed_once_there_are_tokens() {
+        let free = |input, output| Counted {
+            reported: Some(Usd::ZERO),
+            free_is_said: true,
+            ..figure(input, output, true)
+        };
+        let mut worked = meter(Billing::Metered);
+        worked.work();
+        assert_eq!(told(worked.count(free(0, 0))), (0, 0, None, CostBasis::Unknown));
+        assert_eq!(told(worked.count(free(2, 3))), (2, 3, Some(0), CostBasis::Reported));
     }
 
     #[test]

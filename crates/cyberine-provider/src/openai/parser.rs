@@ -157,6 +157,7 @@ impl ChatParser {
             out.push(WireEvent::Usage(Counted {
                 tokens: usage.normalised(),
                 reported,
+                free_is_said: true,
                 scripted: self.scripted,
                 // Some servers count as they go.
                 whole: self.finish_reason.is_some() && figures.sound,

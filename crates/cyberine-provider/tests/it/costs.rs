@@ -114,7 +114,11 @@ fn a_completion_costs_what_its_server_says_and_else_by_its_tokens() {
             (json!({ "cost": 0.0005, "is_byok": true }), Some(65), CostBasis::Computed),
             (json!({ "cost": { "total_cost": 0.0005 } }), Some(65), CostBasis::Computed),
             (json!({}), Some(65), CostBasis::Computed),
+            (json!({ "cost": 0 }), Some(0), CostBasis::Reported),
+            (json!({ "cost": 1e-9 }), Some(1), CostBasis::Reported),
+            (json!({ "cost": 0, "is_byok": true }), Some(65), CostBasis::Computed),
             (json!({ "cost": -0.0005 }), None, CostBasis::Unknown),
+            (json!({ "cost": 1e13 }), None, CostBasis::Unknown),
         ] {
             let mut usage = json!({ "prompt_tokens": 25, "completion_tokens": 40 });
             usage.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
