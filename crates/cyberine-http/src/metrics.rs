@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
+use cyberine_types::{Clock as _, SystemClock};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::prometheus_text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -108,15 +110,13 @@ fn histogram() -> Histogram {
 
 fn begun() -> Gauge<f64, AtomicU64> {
     let gauge = Gauge::<f64, AtomicU64>::default();
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let since = Duration::from_millis(u64::try_from(SystemClock.now().unix_ms()).unwrap_or_default());
     gauge.set(since.as_secs_f64());
     gauge
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
