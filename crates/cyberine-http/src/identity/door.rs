@@ -86,7 +86,7 @@ impl Door {
         }
         let rejection = match weather.wait {
             // What the caller can do nothing about stays what it is.
-            Some(after) if !matches!(rejection, Rejection::Unavailable(_)) => Rejection::TooMany { after },
+            Some(after) if !matches!(rejection, Rejection::Unavailable { .. }) => Rejection::TooMany { after },
             _ => rejection,
         };
         if let Some(metrics) = &self.metrics {
@@ -103,7 +103,7 @@ impl Door {
             Rejection::Malformed(_) => Some("invalid_request"),
             Rejection::Invalid(_) => Some("invalid_token"),
             Rejection::Scope(_) => Some("insufficient_scope"),
-            Rejection::Denied(_) | Rejection::TooMany { .. } | Rejection::Unavailable(_) => return None,
+            Rejection::Denied(_) | Rejection::TooMany { .. } | Rejection::Unavailable { .. } => return None,
         };
         let mut parameters = vec!["realm=\"cyberine\"".to_owned()];
         if let Some(error) = error {
@@ -140,14 +140,16 @@ impl Refusal {
             Rejection::Missing | Rejection::Invalid(_) => StatusCode::UNAUTHORIZED,
             Rejection::Denied(_) | Rejection::Scope(_) => StatusCode::FORBIDDEN,
             Rejection::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
-            Rejection::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Rejection::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
     fn retry_after(&self) -> Option<HeaderValue> {
         match self.rejection {
-            Rejection::TooMany { after } => Some(after.as_secs().saturating_add(1).into()),
-            Rejection::Unavailable(_) => Some(HeaderValue::from_static("60")),
+            Rejection::TooMany { after } | Rejection::Unavailable { after, .. } => {
+                let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
+                Some(seconds.max(1).into())
+            }
             _ => None,
         }
     }
@@ -177,6 +179,8 @@ impl IntoResponse for Refusal {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use axum::http::Request;
     use futures_util::future::BoxFuture;
@@ -238,7 +242,11 @@ mod tests {
         let (status, challenge, _) = answered(Rejection::Malformed("no")).await;
         assert!(status == 400 && challenge.contains("error=\"invalid_request\""), "{challenge}");
         assert_eq!(answered(Rejection::Denied("no")).await, (403, String::new(), None));
-        assert_eq!(answered(Rejection::Unavailable("no")).await, (503, String::new(), Some("60".to_owned())));
+        for (after_ms, seconds) in [(0, "1"), (4_000, "4"), (4_001, "5")] {
+            let after = Duration::from_millis(after_ms);
+            let expected = (503, String::new(), Some(seconds.to_owned()));
+            assert_eq!(answered(Rejection::Unavailable { what: "no", after }).await, expected);
+        }
     }
 
     #[tokio::test]

@@ -20,7 +20,12 @@ pub enum Rejection {
         after: Duration,
     },
     /// Whether the token is valid cannot be said now: 503.
-    Unavailable(&'static str),
+    Unavailable {
+        /// Why.
+        what: &'static str,
+        /// When that may be otherwise.
+        after: Duration,
+    },
 }
 
 impl Rejection {
@@ -34,7 +39,7 @@ impl Rejection {
             Self::Denied(_) => "denied",
             Self::Scope(_) => "insufficient_scope",
             Self::TooMany { .. } => "too_many_rejected",
-            Self::Unavailable(_) => "identity_unavailable",
+            Self::Unavailable { .. } => "identity_unavailable",
         }
     }
 
@@ -42,9 +47,10 @@ impl Rejection {
     #[must_use]
     pub const fn description(&self) -> &'static str {
         match self {
-            Self::Malformed(what) | Self::Invalid(what) | Self::Denied(what) | Self::Unavailable(what) => {
-                what
-            }
+            Self::Malformed(what)
+            | Self::Invalid(what)
+            | Self::Denied(what)
+            | Self::Unavailable { what, .. } => what,
             Self::Missing => "this server needs a bearer token in the Authorization header",
             Self::Scope(_) => "the token does not carry every scope that is needed",
             Self::TooMany { .. } => "too many requests without a valid token; wait and send a valid one",

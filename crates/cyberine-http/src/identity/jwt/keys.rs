@@ -41,8 +41,8 @@ pub trait KeySource: Send + Sync {
 pub(super) struct Keys {
     source: Arc<dyn KeySource>,
     held: RwLock<Held>,
-    /// When they were last asked for.
-    asked: Mutex<Option<Instant>>,
+    /// Whoever fetches holds this until the fetch is over.
+    fetching: Arc<Mutex<()>>,
     /// Fetches: one at a time, each bounded.
     fetches: TaskTracker,
 }
@@ -52,6 +52,8 @@ struct Held {
     keys: Arc<Vec<Arc<Key>>>,
     /// When they were fetched.
     at: Option<Instant>,
+    /// When they were last asked for.
+    asked: Option<Instant>,
     /// Why the last fetch came to nothing.
     fault: Option<KeyError>,
 }
@@ -64,15 +66,22 @@ impl Held {
     fn is_younger_than(&self, age: Duration) -> bool {
         self.at.is_some_and(|at| at.elapsed() < age)
     }
+
+    /// How long it is until they may be asked for again.
+    fn wait(&self) -> Duration {
+        let least = if self.at.is_some() { LEAST } else { LEAST_AT_FIRST };
+        self.asked.map_or(Duration::ZERO, |at| least.saturating_sub(at.elapsed()))
+    }
 }
 
 impl Keys {
     pub(super) fn new(source: Arc<dyn KeySource>) -> Self {
-        Self { source, held: RwLock::default(), asked: Mutex::default(), fetches: TaskTracker::new() }
+        Self { source, held: RwLock::default(), fetching: Arc::default(), fetches: TaskTracker::new() }
     }
 
     /// The key a token names. A name that is not known is worth one fetch a minute, however many
-    /// tokens bring one.
+    /// tokens bring one. A key that may have been withdrawn since counts where the issuer was asked and
+    /// did not answer.
     pub(super) async fn find(
         self: &Arc<Self>,
         id: Option<&str>,
@@ -81,17 +90,16 @@ impl Keys {
         let held = self.held();
         match held.key(id, algorithm) {
             Some(key) if held.is_younger_than(FRESH) => return Ok(key),
-            Some(key) if held.is_younger_than(STALE) => {
-                self.refresh_soon();
-                return Ok(key);
-            }
             _ => self.refresh().await,
         }
         let held = self.held();
         match held.key(id, algorithm) {
             Some(key) if held.is_younger_than(STALE) => Ok(key),
             _ if held.fault.is_some() || !held.is_younger_than(STALE) => {
-                Err(Rejection::Unavailable("the keys of the issuer cannot be had now"))
+                Err(Rejection::Unavailable {
+                    what: "the keys of the issuer cannot be had now",
+                    after: held.wait(),
+                })
             }
             _ => Err(Rejection::Invalid("the token is signed with a key its issuer does not publish")),
         }
@@ -99,22 +107,18 @@ impl Keys {
 
     /// Fetches the keys, where that was not done a moment ago; whoever comes meanwhile waits for it.
     pub(super) async fn refresh(self: &Arc<Self>) {
-        let mut asked = self.asked.lock().await;
-        if self.is_due(&mut asked) {
-            // Its own task: whoever asked may go away, and the fetch counts all the same.
-            let loading = self.fetches.spawn(Arc::clone(self).load());
+        let fetching = Arc::clone(&self.fetching).lock_owned().await;
+        if self.is_due() {
+            // Its own task: whoever asked may go away, and the fetch counts all the same, also for those
+            // who wait.
+            let keys = Arc::clone(self);
+            let loading = self.fetches.spawn(async move {
+                keys.load().await;
+                drop(fetching);
+            });
             if loading.await.is_err() {
                 tracing::error!("fetching the keys of the issuer panicked");
             }
-        }
-    }
-
-    /// As [`refresh`](Self::refresh), without waiting for it.
-    fn refresh_soon(self: &Arc<Self>) {
-        if let Ok(mut asked) = self.asked.try_lock()
-            && self.is_due(&mut asked)
-        {
-            self.fetches.spawn(Arc::clone(self).load());
         }
     }
 
@@ -123,16 +127,17 @@ impl Keys {
         self.held().fault
     }
 
-    fn is_due(&self, asked: &mut Option<Instant>) -> bool {
-        let least = if self.held().at.is_some() { LEAST } else { LEAST_AT_FIRST };
-        let is_due = asked.is_none_or(|at| at.elapsed() >= least);
+    /// Whether they may be asked for now; then they count as asked for.
+    fn is_due(&self) -> bool {
+        let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
+        let is_due = held.wait().is_zero();
         if is_due {
-            *asked = Some(Instant::now());
+            held.asked = Some(Instant::now());
         }
         is_due
     }
 
-    async fn load(self: Arc<Self>) {
+    async fn load(&self) {
         let fetched = match tokio::time::timeout(LIMIT, self.source.fetch()).await {
             Ok(fetched) => fetched.and_then(|json| key_set::parse(&json)),
             Err(_) => Err(KeyError(format!("the keys did not come within {} s", LIMIT.as_secs()))),
@@ -141,11 +146,13 @@ impl Keys {
         match fetched {
             Ok(keys) => {
                 let keys = Arc::new(keys.into_iter().map(Arc::new).collect());
-                *held = Held { keys, at: Some(Instant::now()), fault: None };
+                *held = Held { keys, at: Some(Instant::now()), asked: Some(Instant::now()), fault: None };
             }
             Err(fault) => {
                 tracing::warn!(%fault, "the keys of the issuer could not be fetched");
                 held.fault = Some(fault);
+                // From now on: whoever waited for a fetch that took long must not wait for one more.
+                held.asked = Some(Instant::now());
             }
         }
     }

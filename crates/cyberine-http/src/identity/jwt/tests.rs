@@ -42,6 +42,12 @@ async fn refused(jwt: &Jwt, token: &str) -> &'static str {
     }
 }
 
+const UNAVAILABLE: &str = "the keys of the issuer cannot be had now";
+
+fn unavailable(seconds: u64) -> Result<Arc<Identity>, Rejection> {
+    Err(Rejection::Unavailable { what: UNAVAILABLE, after: Duration::from_secs(seconds) })
+}
+
 #[tokio::test]
 async fn a_token_of_the_issuer_names_its_user() {
     let issuer = Issuer::new();
@@ -221,6 +227,21 @@ async fn a_key_may_be_rotated_while_its_tokens_are_in_use() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_key_that_was_withdrawn_counts_for_no_request_more_once_it_is_time_to_look() {
+    let issuer = Issuer::new();
+    let jwt = jwt(&issuer);
+    let before = issuer.token("es", &json!({}));
+    assert!(resolve(&jwt, &before).await.is_ok());
+    issuer.rotate();
+    issuer.delay(Duration::from_secs(3));
+    tokio::time::advance(Duration::from_secs(10 * 60)).await;
+    // Nor for one that comes while somebody else, who has gone since, has the keys fetched.
+    assert!(tokio::time::timeout(Duration::from_secs(1), resolve(&jwt, &before)).await.is_err());
+    assert_eq!(refused(&jwt, &before).await, "the token is signed with a key its issuer does not publish");
+    assert_eq!(issuer.fetched(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn keys_that_cannot_be_fetched_again_count_for_a_while() {
     let issuer = Issuer::new();
     let jwt = jwt(&issuer);
@@ -232,10 +253,11 @@ async fn keys_that_cannot_be_fetched_again_count_for_a_while() {
     let claims = issuer.claims(&json!({}));
     let unknown = issuer.signed("es", &json!({ "alg": "ES256", "kid": "nobody" }), &claims);
     tokio::time::advance(Duration::from_secs(61)).await;
-    let unavailable = Err(Rejection::Unavailable("the keys of the issuer cannot be had now"));
-    assert_eq!(resolve(&jwt, &unknown).await, unavailable, "it may be a new one");
+    assert_eq!(resolve(&jwt, &unknown).await, unavailable(60), "it may be a new one");
+    tokio::time::advance(Duration::from_secs(12)).await;
+    assert_eq!(resolve(&jwt, &unknown).await, unavailable(48), "it is not asked for again before");
     tokio::time::advance(Duration::from_secs(12 * 60 * 60)).await;
-    assert_eq!(resolve(&jwt, &token).await, unavailable);
+    assert_eq!(resolve(&jwt, &token).await, unavailable(60));
     issuer.repair();
     tokio::time::advance(Duration::from_secs(61)).await;
     assert!(resolve(&jwt, &token).await.is_ok());
@@ -248,8 +270,7 @@ async fn an_issuer_that_is_down_from_the_start_or_never_answers_lets_nobody_in()
     let down = jwt(&issuer);
     assert_eq!(down.warm().await, Err(KeyError("it is down".to_owned())));
     let token = issuer.token("es", &json!({}));
-    let unavailable = Err(Rejection::Unavailable("the keys of the issuer cannot be had now"));
-    assert_eq!(resolve(&down, &token).await, unavailable);
+    assert_eq!(resolve(&down, &token).await, unavailable(5));
     assert_eq!(issuer.fetched(), 1);
     issuer.repair();
     tokio::time::advance(Duration::from_secs(6)).await;
@@ -258,7 +279,8 @@ async fn an_issuer_that_is_down_from_the_start_or_never_answers_lets_nobody_in()
     issuer.hang();
     let hung = jwt(&issuer);
     let (first, second) = tokio::join!(resolve(&hung, &token), resolve(&hung, &token));
-    assert_eq!((first, second), (unavailable.clone(), unavailable));
+    assert_eq!((first, second), (unavailable(5), unavailable(5)));
+    assert_eq!(issuer.fetched(), 3, "both waited for one fetch");
     assert!(hung.warm().await.unwrap_err().to_string().contains("within 10 s"));
 }
 
