@@ -72,9 +72,12 @@ impl Door {
     }
 
     fn refused(&self, rejection: Rejection, peer: SocketAddr) -> Refusal {
+        // Only who tries credentials in vain is held back: whoever has none yet asks where to get one, and
+        // what is no matter of the token stays what it is.
+        let is_try = matches!(rejection, Rejection::Malformed(_) | Rejection::Invalid(_));
         let weather = {
             let mut storm = self.storm.lock().unwrap_or_else(PoisonError::into_inner);
-            storm.rejected(peer.ip(), Instant::now())
+            storm.rejected(is_try.then(|| peer.ip()), Instant::now())
         };
         if let Some(rejected) = weather.tell {
             tracing::warn!(
@@ -84,15 +87,12 @@ impl Door {
                 "requests without a valid identity were refused"
             );
         }
-        let rejection = match weather.wait {
-            // What the caller can do nothing about stays what it is.
-            Some(after) if !matches!(rejection, Rejection::Unavailable { .. }) => Rejection::TooMany { after },
-            _ => rejection,
-        };
+        // Where to get a token is worth knowing in a storm, too.
+        let challenge = self.challenge(&rejection);
+        let rejection = weather.wait.map_or(rejection, |after| Rejection::TooMany { after });
         if let Some(metrics) = &self.metrics {
             metrics.rejected(rejection.reason());
         }
-        let challenge = self.challenge(&rejection);
         Refusal { rejection, challenge }
     }
 
@@ -250,18 +250,31 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_storm_is_answered_with_429_and_a_time_to_wait() {
-        let door = door(Rejection::Missing);
-        let mut last = refusal(&door).await;
-        for _ in 0..100 {
-            last = refusal(&door).await;
-        }
+    async fn a_storm_of_bad_tokens_is_answered_with_429_and_a_time_to_wait() {
+        let last = hundredth(Rejection::Invalid("no")).await;
         assert_eq!(last.rejection().reason(), "too_many_rejected");
         let response = last.into_response();
         assert_eq!(response.status(), 429);
-        assert!(
-            response.headers().contains_key(RETRY_AFTER)
-                && !response.headers().contains_key(WWW_AUTHENTICATE)
-        );
+        let challenge = response.headers().get(WWW_AUTHENTICATE).unwrap().to_str().unwrap();
+        assert!(challenge.contains("error=\"invalid_token\""), "{challenge}");
+        assert!(response.headers().contains_key(RETRY_AFTER));
+    }
+
+    #[tokio::test]
+    async fn whoever_tries_no_token_is_not_held_back() {
+        let unavailable = Rejection::Unavailable { what: "no", after: Duration::ZERO };
+        let scope = Rejection::Scope(vec!["mcp".to_owned()]);
+        for rejection in [Rejection::Missing, Rejection::Denied("no"), scope, unavailable] {
+            let first = refusal(&door(rejection.clone())).await;
+            assert_eq!(hundredth(rejection).await, first);
+        }
+    }
+
+    async fn hundredth(rejection: Rejection) -> Refusal {
+        let door = door(rejection);
+        for _ in 1..100 {
+            refusal(&door).await;
+        }
+        refusal(&door).await
     }
 }

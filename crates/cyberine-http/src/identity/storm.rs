@@ -13,7 +13,7 @@ const QUIET: Duration = Duration::from_secs(10);
 
 /// How many rejected requests there were, from where, and how much of that was told.
 ///
-/// Only what was rejected is counted and held back: whoever brings a valid token is served, also from
+/// Only credentials that were rejected are charged and held back: whoever brings a valid token is served, also from
 /// an address from which a storm comes, which may be that of a proxy.
 #[derive(Debug, Default)]
 pub(super) struct Storm {
@@ -34,15 +34,16 @@ pub(super) struct Weather {
 }
 
 impl Storm {
-    /// Counts a request from `peer` that was rejected at `now`.
-    pub(super) fn rejected(&mut self, peer: IpAddr, now: Instant) -> Weather {
+    /// Counts a request that was rejected at `now`, and charges it to `tried`, from where credentials
+    /// came that do not count.
+    pub(super) fn rejected(&mut self, tried: Option<IpAddr>, now: Instant) -> Weather {
         self.untold += 1;
         let is_time = self.told.is_none_or(|told| now.duration_since(told) >= QUIET);
         let tell = is_time.then(|| {
             self.told = Some(now);
             std::mem::take(&mut self.untold)
         });
-        Weather { wait: self.charge(peer, now), tell }
+        Weather { wait: tried.and_then(|peer| self.charge(peer, now)), tell }
     }
 
     fn charge(&mut self, peer: IpAddr, now: Instant) -> Option<Duration> {
@@ -88,33 +89,34 @@ mod tests {
         let (mut storm, start) = (Storm::default(), Instant::now());
         let mut held = 0;
         for _ in 0..1_000 {
-            held += u32::from(storm.rejected(address("10.0.0.1"), start).wait.is_some());
+            held += u32::from(storm.rejected(Some(address("10.0.0.1")), start).wait.is_some());
         }
         assert_eq!(held, 1_000 - BURST);
-        assert_eq!(storm.rejected(address("10.0.0.2"), start).wait, None);
-        let wait = storm.rejected(address("10.0.0.1"), start).wait.unwrap();
+        assert_eq!(storm.rejected(Some(address("10.0.0.2")), start).wait, None);
+        let wait = storm.rejected(Some(address("10.0.0.1")), start).wait.unwrap();
         assert!(wait <= EACH, "{wait:?}");
-        assert_eq!(storm.rejected(address("10.0.0.1"), start + wait).wait, None);
+        assert_eq!(storm.rejected(Some(address("10.0.0.1")), start + wait).wait, None);
     }
 
     #[test]
     fn the_log_gets_one_line_for_all_of_a_while() {
         let (mut storm, start) = (Storm::default(), Instant::now());
         let told: Vec<u64> =
-            (0..1_000).filter_map(|_| storm.rejected(address("10.0.0.1"), start).tell).collect();
+            (0..1_000).filter_map(|_| storm.rejected(Some(address("10.0.0.1")), start).tell).collect();
         assert_eq!(told, [1]);
-        assert_eq!(storm.rejected(address("10.0.0.1"), start + QUIET).tell, Some(1_000));
+        assert_eq!(storm.rejected(None, start), Weather { wait: None, tell: None });
+        assert_eq!(storm.rejected(Some(address("10.0.0.1")), start + QUIET).tell, Some(1_001));
     }
 
     #[test]
     fn addresses_without_end_take_no_memory_without_end() {
         let (mut storm, start) = (Storm::default(), Instant::now());
         for host in 0..10_000_u32 {
-            storm.rejected(IpAddr::from(host.to_be_bytes()), start);
+            storm.rejected(Some(IpAddr::from(host.to_be_bytes())), start);
         }
         assert_eq!(storm.peers.len(), MOST);
-        assert!(storm.rejected(address("200.0.0.1"), start).wait.is_some(), "the others share one allowance");
-        storm.rejected(address("200.0.0.1"), start + EACH * 2);
+        assert!(storm.rejected(Some(address("200.0.0.1")), start).wait.is_some(), "the others share one allowance");
+        storm.rejected(Some(address("200.0.0.1")), start + EACH * 2);
         assert!(storm.peers.len() <= 1, "{}", storm.peers.len());
     }
 
@@ -122,9 +124,9 @@ mod tests {
     fn one_network_is_one_sender() {
         let (mut storm, start) = (Storm::default(), Instant::now());
         for host in 0..BURST {
-            storm.rejected(address(&format!("2001:db8::{host:x}")), start);
+            storm.rejected(Some(address(&format!("2001:db8::{host:x}"))), start);
         }
-        assert!(storm.rejected(address("2001:db8::ffff"), start).wait.is_some());
-        assert_eq!(storm.rejected(address("2001:db8:0:1::1"), start).wait, None);
+        assert!(storm.rejected(Some(address("2001:db8::ffff")), start).wait.is_some());
+        assert_eq!(storm.rejected(Some(address("2001:db8:0:1::1")), start).wait, None);
     }
 }
