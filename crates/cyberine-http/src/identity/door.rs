@@ -74,7 +74,7 @@ impl Door {
     fn refused(&self, rejection: Rejection, peer: SocketAddr) -> Refusal {
         // Only who tries credentials in vain is held back: whoever has none yet asks where to get one, and
         // what is no matter of the token stays what it is.
-        let is_try = matches!(rejection, Rejection::Malformed(_) | Rejection::Invalid(_));
+        let is_try = matches!(rejection, Rejection::Malformed(_) | Rejection::Unknown | Rejection::Invalid(_));
         let weather = {
             let mut storm = self.storm.lock().unwrap_or_else(PoisonError::into_inner);
             storm.rejected(is_try.then(|| peer.ip()), Instant::now())
@@ -101,7 +101,7 @@ impl Door {
         let error = match rejection {
             Rejection::Missing => None,
             Rejection::Malformed(_) => Some("invalid_request"),
-            Rejection::Invalid(_) => Some("invalid_token"),
+            Rejection::Unknown | Rejection::Invalid(_) => Some("invalid_token"),
             Rejection::Scope(_) => Some("insufficient_scope"),
             Rejection::Denied(_) | Rejection::TooMany { .. } | Rejection::Unavailable { .. } => return None,
         };
@@ -137,7 +137,7 @@ impl Refusal {
     pub const fn status(&self) -> StatusCode {
         match self.rejection {
             Rejection::Malformed(_) => StatusCode::BAD_REQUEST,
-            Rejection::Missing | Rejection::Invalid(_) => StatusCode::UNAUTHORIZED,
+            Rejection::Missing | Rejection::Unknown | Rejection::Invalid(_) => StatusCode::UNAUTHORIZED,
             Rejection::Denied(_) | Rejection::Scope(_) => StatusCode::FORBIDDEN,
             Rejection::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
             Rejection::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,

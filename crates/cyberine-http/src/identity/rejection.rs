@@ -7,6 +7,9 @@ pub enum Rejection {
     Malformed(&'static str),
     /// There is no token, where one is needed: 401.
     Missing,
+    /// The token is none that the resolver has heard of, and another one may have: 401,
+    /// `invalid_token`.
+    Unknown,
     /// The token is none that counts here: 401, `invalid_token`. The text may be shown to the caller.
     Invalid(&'static str),
     /// The caller may not do this, whatever it brings: 403.
@@ -35,7 +38,7 @@ impl Rejection {
         match self {
             Self::Malformed(_) => "malformed_credentials",
             Self::Missing => "no_token",
-            Self::Invalid(_) => "invalid_token",
+            Self::Unknown | Self::Invalid(_) => "invalid_token",
             Self::Denied(_) => "denied",
             Self::Scope(_) => "insufficient_scope",
             Self::TooMany { .. } => "too_many_rejected",
@@ -52,6 +55,7 @@ impl Rejection {
             | Self::Denied(what)
             | Self::Unavailable { what, .. } => what,
             Self::Missing => "this server needs a bearer token in the Authorization header",
+            Self::Unknown => "the token is not known",
             Self::Scope(_) => "the token does not carry every scope that is needed",
             Self::TooMany { .. } => "too many requests without a valid token; wait and send a valid one",
         }

@@ -103,7 +103,7 @@ impl Resolver for TokenTable {
         let resolved = match &facts.bearer {
             None => Err(Rejection::Missing),
             Some(bearer) => match self.find(bearer) {
-                None => Err(Rejection::Invalid("the token is not known")),
+                None => Err(Rejection::Unknown),
                 Some(token) if token.expires.is_some_and(|at| at <= self.clock.now()) => {
                     Err(Rejection::Invalid("the token has expired"))
                 }
@@ -141,11 +141,7 @@ mod tests {
         }
         let digest = TokenDigest::of(&Secret::new("first")).to_string();
         for near in ["firs", "first ", "First", "firstt", digest.as_str()] {
-            assert_eq!(
-                who(&table, Some(near)).await,
-                Err(Rejection::Invalid("the token is not known")),
-                "{near}"
-            );
+            assert_eq!(who(&table, Some(near)).await, Err(Rejection::Unknown), "{near}");
         }
         assert_eq!(who(&table, None).await, Err(Rejection::Missing));
         assert!(who(&TokenTable::new(Vec::new()), Some("first")).await.is_err());
