@@ -128,7 +128,10 @@ impl Endpoint {
     where
         B: HttpBody<Data = Bytes, Error: Into<axum::BoxError>> + Send + 'static,
     {
-        if let Some(metadata) = self.door.metadata(parts.uri.path()).filter(|_| parts.method == Method::GET) {
+        // Of the answer to HEAD only the head is sent.
+        if [Method::GET, Method::HEAD].contains(&parts.method)
+            && let Some(metadata) = self.door.metadata(parts.uri.path())
+        {
             return metadata;
         }
         let mut request = Request::from_parts(parts, Body::new(body));

@@ -19,6 +19,12 @@ pub(super) fn crowded() -> Response {
     reply::busy("too many event streams are open; try again later")
 }
 
+/// The answer where what a client has not seen cannot be given to it.
+fn not_kept() -> Response {
+    let reason = "what follows the event of Last-Event-ID is not kept: its stream is over, or it was too long ago or too much";
+    reply::refusal(StatusCode::BAD_REQUEST, INVALID_REQUEST, reason)
+}
+
 impl Endpoint {
     pub(super) async fn listen(&self, parts: &Parts, link: Link) -> Result<Response, Box<Response>> {
         let identity = self.identity(parts, link).await?;
@@ -36,10 +42,7 @@ impl Endpoint {
             },
             Field::Many => (None, 0),
         };
-        let Some(stream) = stream else {
-            let reason = "Last-Event-ID names no stream that is kept: it is over, or too long ago";
-            return Ok(reply::refusal(StatusCode::BAD_REQUEST, INVALID_REQUEST, reason));
-        };
+        let Some(stream) = stream else { return Ok(not_kept()) };
         Ok(match self.place_of_stream() {
             Some(held) => self.lasting(&session, stream, event, held),
             None => crowded(),
@@ -54,7 +57,7 @@ impl Endpoint {
     /// An event stream that can be taken up again.
     pub(super) fn lasting(&self, session: &Session, stream: Arc<Stream>, event: u64, held: Held) -> Response {
         let primed = session.peer.revision() >= Some(Revision::V2025_11_25);
-        let reader = stream.read_from(event);
+        let Some(reader) = stream.read_from(event) else { return not_kept() };
         reply::events(events::body(Messages::Lasting { reader, primed }, self.manner(), held))
     }
 

@@ -63,7 +63,7 @@ impl Door {
         resolved.map_err(|rejection| self.refused(rejection, peer))
     }
 
-    /// The metadata of the protected resource, where `path` is that of it (RFC 9728, 3).
+    /// The metadata of the protected resource, where there is any and `path` is that of it (RFC 9728, 3).
     #[must_use]
     pub fn metadata(&self, path: &str) -> Option<Response> {
         let json = self.resource.as_ref()?.metadata_at(path)?;
@@ -118,8 +118,8 @@ impl Door {
         if !scopes.is_empty() {
             parameters.push(format!("scope=\"{}\"", scopes.join(" ")));
         }
-        if let Some(resource) = &self.resource {
-            parameters.push(format!("resource_metadata=\"{}\"", resource.metadata_url()));
+        if let Some(url) = self.resource.as_ref().and_then(ProtectedResource::metadata_url) {
+            parameters.push(format!("resource_metadata=\"{url}\""));
         }
         HeaderValue::from_str(&format!("Bearer {}", parameters.join(", "))).ok()
     }
@@ -199,6 +199,7 @@ mod tests {
 
     fn door(rejection: Rejection) -> Door {
         let resource = ProtectedResource::at("https://h/mcp").unwrap().with_scopes(vec!["mcp".to_owned()]);
+        let resource = resource.with_authorization_server("https://login");
         Door::new(Arc::new(Shut(rejection))).with_resource(resource)
     }
 
@@ -247,6 +248,15 @@ mod tests {
             let expected = (503, String::new(), Some(seconds.to_owned()));
             assert_eq!(answered(Rejection::Unavailable { what: "no", after }).await, expected);
         }
+    }
+
+    #[tokio::test]
+    async fn nobody_is_sent_for_a_token_where_none_is_issued() {
+        let bare = ProtectedResource::at("https://h/mcp").unwrap();
+        let door = Door::new(Arc::new(Shut(Rejection::Missing))).with_resource(bare);
+        let response = refusal(&door).await.into_response();
+        assert_eq!(response.headers().get(WWW_AUTHENTICATE).unwrap(), "Bearer realm=\"cyberine\"");
+        assert!(door.metadata("/.well-known/oauth-protected-resource/mcp").is_none());
     }
 
     #[tokio::test]

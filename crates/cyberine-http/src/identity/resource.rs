@@ -73,10 +73,11 @@ impl ProtectedResource {
         &self.host
     }
 
-    /// Where its metadata can be read.
+    /// Where its metadata can be read. There is none where nobody hands out tokens by OAuth: a client
+    /// that found it would go to this server for them (RFC 9728, 3.2).
     #[must_use]
-    pub fn metadata_url(&self) -> &str {
-        &self.metadata_url
+    pub fn metadata_url(&self) -> Option<&str> {
+        (!self.authorization_servers.is_empty()).then_some(&self.metadata_url)
     }
 
     /// The scopes a token needs.
@@ -89,18 +90,16 @@ impl ProtectedResource {
     /// that clients try after it.
     #[must_use]
     pub fn metadata_at(&self, path: &str) -> Option<String> {
-        (path == self.path || path == WELL_KNOWN).then(|| self.metadata())
+        self.metadata_url().filter(|_| path == self.path || path == WELL_KNOWN).map(|_| self.metadata())
     }
 
     fn metadata(&self) -> String {
         let mut json = serde_json::json!({
             "resource": self.resource,
+            "authorization_servers": self.authorization_servers,
             "bearer_methods_supported": ["header"],
             "resource_name": "Cyberine",
         });
-        if !self.authorization_servers.is_empty() {
-            json["authorization_servers"] = self.authorization_servers.clone().into();
-        }
         if !self.scopes.is_empty() {
             json["scopes_supported"] = self.scopes.clone().into();
         }
@@ -114,12 +113,13 @@ mod tests {
 
     #[test]
     fn the_metadata_lies_where_rfc_9728_wants_it() {
-        let of = |url: &str| ProtectedResource::at(url).unwrap();
+        let of =
+            |url: &str| ProtectedResource::at(url).unwrap().with_authorization_server("https://login");
         let deep = of("https://mcp.example.org:8443/team/mcp/");
         assert_eq!(deep.resource(), "https://mcp.example.org:8443/team/mcp");
         assert_eq!(
             deep.metadata_url(),
-            "https://mcp.example.org:8443/.well-known/oauth-protected-resource/team/mcp"
+            Some("https://mcp.example.org:8443/.well-known/oauth-protected-resource/team/mcp")
         );
         for path in [WELL_KNOWN.to_owned(), format!("{WELL_KNOWN}/team/mcp")] {
             assert!(deep.metadata_at(&path).is_some(), "{path}");
@@ -128,21 +128,26 @@ mod tests {
             assert!(deep.metadata_at(path).is_none(), "{path}");
         }
         assert_eq!(of("http://127.0.0.1:8080/mcp").resource(), "http://127.0.0.1:8080/mcp");
-        assert_eq!(of("https://h").metadata_url(), "https://h/.well-known/oauth-protected-resource");
+        assert_eq!(of("https://h").metadata_url(), Some("https://h/.well-known/oauth-protected-resource"));
     }
 
     #[test]
     fn what_is_not_configured_is_not_in_the_metadata() {
         let bare = ProtectedResource::at("https://h/mcp").unwrap();
-        let metadata: serde_json::Value = serde_json::from_str(&bare.metadata()).unwrap();
-        assert_eq!(
-            metadata,
-            serde_json::json!({ "resource": "https://h/mcp", "bearer_methods_supported": ["header"], "resource_name": "Cyberine" })
-        );
-        let full = bare.with_authorization_server("https://login").with_scopes(vec!["mcp".to_owned()]);
-        let metadata: serde_json::Value = serde_json::from_str(&full.metadata()).unwrap();
-        assert_eq!(metadata["authorization_servers"], serde_json::json!(["https://login"]));
-        assert_eq!(metadata["scopes_supported"], serde_json::json!(["mcp"]));
+        assert_eq!((bare.metadata_url(), bare.metadata_at(WELL_KNOWN)), (None, None));
+        let metadata = |resource: &ProtectedResource| -> serde_json::Value {
+            serde_json::from_str(&resource.metadata_at(WELL_KNOWN).unwrap()).unwrap()
+        };
+        let issued = bare.with_authorization_server("https://login");
+        let mut expected = serde_json::json!({
+            "resource": "https://h/mcp",
+            "authorization_servers": ["https://login"],
+            "bearer_methods_supported": ["header"],
+            "resource_name": "Cyberine",
+        });
+        assert_eq!(metadata(&issued), expected);
+        expected["scopes_supported"] = serde_json::json!(["mcp"]);
+        assert_eq!(metadata(&issued.with_scopes(vec!["mcp".to_owned()])), expected);
     }
 
     #[test]

@@ -13,7 +13,8 @@ use super::Session;
 /// The number of the stream of what belongs to no request.
 pub(super) const NEWS: u64 = 0;
 
-/// Bytes of what was sent that one stream keeps for a client that has lost its connection.
+/// Bytes of what was sent that one stream keeps for a client that has lost its connection, beside the
+/// newest message.
 const LOG_BYTES: usize = 1024 * 1024;
 
 /// A place in a stream, which a client says with `Last-Event-ID`: the last event it has seen.
@@ -85,15 +86,20 @@ impl Log {
         }
     }
 
-    /// Forgets the oldest of what was sent, while too much is kept.
-    fn trim(&mut self, sent: u64) {
-        while self.bytes > LOG_BYTES
-            && let Some((number, message)) = self.events.front()
-            && *number <= sent
+    /// Forgets the oldest of what was sent, while too much is kept. What was sent may be lost on its way,
+    /// so the newest message, which is the reply at the end, stays however long it is.
+    fn trim(&mut self) {
+        let newest = self.events.back().map_or(0, |(_, message)| message.len());
+        while self.bytes - newest > LOG_BYTES
+            && let Some((_, message)) = self.events.pop_front()
         {
             self.bytes -= message.len();
-            self.events.pop_front();
         }
+    }
+
+    /// Whether all that came behind an event is here.
+    fn has_all_behind(&self, event: u64) -> bool {
+        self.events.front().is_none_or(|(first, _)| *first <= event.saturating_add(1))
     }
 }
 
@@ -126,15 +132,19 @@ impl Stream {
         log.over
     }
 
-    /// Reads on behind an event; whoever read before reads no more.
-    pub(crate) fn read_from(self: Arc<Self>, event: u64) -> Reader {
+    /// Reads on behind an event; whoever read before reads no more. `None` where some of what came behind
+    /// it is not kept any more: nobody is given the rest as if it were all.
+    pub(crate) fn read_from(self: Arc<Self>, event: u64) -> Option<Reader> {
         let mut log = self.log();
+        if !log.has_all_behind(event) {
+            return None;
+        }
         log.reader += 1;
         // An event that was never sent counts as the last.
         let (number, seen) = (log.reader, event.min(log.last));
         drop(log);
         self.moved.notify_waiters();
-        Reader { stream: self, number, seen }
+        Some(Reader { stream: self, number, seen })
     }
 
     /// What the source has next.
@@ -215,7 +225,37 @@ impl Reader {
             return if log.drained { Step::End } else { Step::Wait };
         }
         self.seen = log.last;
-        log.trim(self.seen);
+        log.trim();
         Step::Give(messages)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log_of(lengths: &[usize]) -> Log {
+        let mut log = Log::default();
+        for length in lengths {
+            let mut message = vec![b'x'; *length];
+            message.push(b'\n');
+            log.push(&message.into());
+        }
+        log.trim();
+        log
+    }
+
+    fn kept(log: &Log) -> Vec<u64> {
+        log.events.iter().map(|(number, _)| *number).collect()
+    }
+
+    #[test]
+    fn the_newest_message_stays_however_long_it_is_and_a_gap_is_noticed() {
+        assert_eq!(kept(&log_of(&[10, 10, 3 * LOG_BYTES])), [1, 2, 3]);
+        let log = log_of(&[10, LOG_BYTES, LOG_BYTES, LOG_BYTES]);
+        assert_eq!((kept(&log), log.bytes), (vec![3, 4], 2 * LOG_BYTES));
+        assert!(!log.has_all_behind(0) && !log.has_all_behind(1));
+        assert!(log.has_all_behind(2) && log.has_all_behind(4) && log.has_all_behind(u64::MAX));
+        assert!(Log::default().has_all_behind(0));
     }
 }

@@ -139,3 +139,19 @@ async fn other_paths_are_other_routes() {
         assert_eq!(client.response().await.status(), 404, "{path}");
     }
 }
+
+#[tokio::test]
+async fn who_issues_tokens_can_be_read_by_its_head_alone() {
+    let site = Site::new().await;
+    let mut client = site.client().await;
+    let mut lengths = Vec::new();
+    // A body behind the answer to HEAD would be taken for the next answer.
+    for method in ["HEAD", "GET"] {
+        let path = "/.well-known/oauth-protected-resource/mcp";
+        client.send(format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")).await;
+        let head = client.head().await;
+        assert_eq!((head.status, head.get("content-type")), (200, Some("application/json")), "{method}");
+        lengths.push(head.get("content-length").unwrap().to_owned());
+    }
+    assert_eq!(lengths[0], lengths[1]);
+}

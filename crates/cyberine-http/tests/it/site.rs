@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cyberine_http::identity::{Door, Rejection, Resolver, TransportFacts};
+use cyberine_http::identity::{Door, ProtectedResource, Rejection, Resolver, TransportFacts};
 use cyberine_http::{HttpServer, Meters, Settings};
 use cyberine_protocol::model::{ElicitForm, InputRequest};
 use cyberine_server::{
@@ -229,7 +229,10 @@ impl Site {
         let tools = Arc::new(Tools(Arc::clone(&stage), tools));
         let server = Server::new("test", "1", tools, Identity::local("me"), SealKey::random().unwrap())
             .with_resources(Arc::new(Resources(Arc::clone(&stage))));
-        let server = HttpServer::new(Arc::new(server), Door::new(Arc::new(Named)), settings).unwrap();
+        let resource = ProtectedResource::at("https://h/mcp").unwrap();
+        let resource = resource.with_authorization_server("https://login");
+        let door = Door::new(Arc::new(Named)).with_resource(resource);
+        let server = HttpServer::new(Arc::new(server), door, settings).unwrap();
         let meters = server.meters();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

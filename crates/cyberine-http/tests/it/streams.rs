@@ -67,6 +67,38 @@ async fn a_stream_that_broke_is_taken_up_where_it_ended() {
 }
 
 #[tokio::test]
+async fn a_large_message_that_was_lost_on_its_way_comes_again() {
+    const LENGTH: usize = 3 * 1024 * 1024;
+    let site = Site::new().await;
+    let session = open(site.address, NEW, &[]).await;
+    let mut client = site.client().await;
+    client.call_in(&session, 7, "news", json!({ "count": 2, "size": LENGTH })).await;
+    assert_eq!(client.head().await.status, 200);
+    let priming = client.event().await.unwrap();
+    // All of it is taken from the call while the client reads nothing.
+    let first = client.event().await.unwrap();
+    in_time(site.stage.begun.pass()).await;
+    site.stage.go.open(1);
+    drop(client);
+    site.until(|meters| meters.load().streams == 0).await;
+
+    let mut client = site.client().await;
+    client.get(&session, first.id.as_deref()).await;
+    assert_eq!(client.head().await.status, 200);
+    for (at, length) in [(1, LENGTH), (1_000_000, 0)] {
+        let params = client.message().await.unwrap()["params"].clone();
+        let text = params["message"].as_str().map_or(0, str::len);
+        assert_eq!((params["progress"].as_f64(), text), (Some(f64::from(at)), length));
+    }
+    assert_eq!(client.message().await.unwrap()["id"], json!(7));
+    assert_eq!(client.event().await, None);
+
+    // What is not kept any more is missed, and that is said.
+    client.get(&session, priming.id.as_deref()).await;
+    assert_eq!(client.response().await.status(), 400);
+}
+
+#[tokio::test]
 async fn a_place_in_a_stream_is_of_its_session() {
     let site = Site::new().await;
     let session = open(site.address, NEW, &[]).await;
