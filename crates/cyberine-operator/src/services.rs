@@ -6,7 +6,7 @@ use cyberine_bus::{Bus, Sender};
 use cyberine_orchestrator::{Forecast, Supervisor};
 use cyberine_presence::Presence;
 use cyberine_run_store::{Idempotency, Registry, Run, RunStore, RunSummary, StoreError, Tick};
-use cyberine_types::RunId;
+use cyberine_types::{Caller, Principal, RunId};
 use futures_util::future::BoxFuture;
 use tokio::sync::OnceCell;
 
@@ -118,7 +118,7 @@ impl LazyServices {
         F: Future<Output = Result<Services, String>> + Send + 'static,
     {
         let open = Box::new(move || -> BoxFuture<'static, _> { Box::pin(open()) });
-        Self(Arc::new(Lazy { open, cell: OnceCell::new(), waits: Waits::new() }))
+        Self(Arc::new(Lazy { open, cell: OnceCell::new(), waits: Waits::default() }))
     }
 
     /// The places of calls that wait.
@@ -133,6 +133,15 @@ impl LazyServices {
 }
 
 impl Services {
+    /// How a decision or a cancellation names who made it: the client as it calls itself, with the
+    /// principal before it where that is not the server's own.
+    pub(crate) fn decider(&self, caller: &Caller) -> String {
+        let Principal { tenant, name } = caller.principal();
+        let principal = format!("{tenant}/{name}");
+        let client = caller.attribution();
+        if principal == self.sender.principal { client } else { format!("{principal} ({client})") }
+    }
+
     /// The run as it stands, after a look whether its runner is still alive.
     pub(crate) async fn look(&self, id: RunId) -> Result<Option<Run>, String> {
         let run = self.load(id).await?;

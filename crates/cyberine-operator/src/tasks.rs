@@ -15,7 +15,7 @@ use cyberine_types::{Caller, RunId};
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::arguments::{Cancel, Decide};
+use crate::arguments::{Cancel, Decide, MAX_COMMENT};
 use crate::resources::RunWatch;
 use crate::services::{LazyServices, Services};
 use crate::{cancel, decide, orchestrate, view};
@@ -24,7 +24,6 @@ use crate::{cancel, decide, orchestrate, view};
 const POLL: Duration = Duration::from_secs(2);
 /// What the key of the question for an approval begins with; its step follows.
 const APPROVAL: &str = "approve-";
-const COMMENT_CHARS: u32 = 1_000;
 
 /// The runs as tasks.
 #[derive(Clone)]
@@ -42,6 +41,9 @@ impl RunTasks {
     async fn run(&self, task_id: &str) -> Result<(&Services, Run), TaskError> {
         let unknown = || TaskError::UnknownTask(task_id.to_owned());
         let id: RunId = task_id.parse().map_err(|_| unknown())?;
+        if id.to_string() != task_id {
+            return Err(unknown());
+        }
         let services = self.services.get().await.map_err(TaskError::Internal)?;
         let run = services.look(id).await.map_err(TaskError::Internal)?.ok_or_else(unknown)?;
         Ok((services, run))
@@ -58,13 +60,16 @@ impl RunTasks {
         let Some(answer) = responses.remove(&approval_key(&awaiting.step)) else { return Ok(()) };
         let Some(choice) = chosen(&answer) else { return Ok(()) };
         let comment = answer["content"]["comment"].as_str().filter(|comment| !comment.is_empty());
+        if comment.is_some_and(|comment| comment.chars().nth(MAX_COMMENT).is_some()) {
+            return Err(TaskError::Refused(format!("`comment` may have {MAX_COMMENT} characters")));
+        }
         let arguments = Decide {
             run: run.run_id,
             step: Some(awaiting.step.clone()),
             comment: comment.map(str::to_owned),
         };
-        let decided = decide::decide(services, arguments, choice, caller.attribution()).await;
-        decided.map(drop).map_err(TaskError::Internal)
+        let decided = decide::decide(services, arguments, choice, services.decider(caller)).await;
+        decided.map(drop).map_err(TaskError::Refused)
     }
 }
 
@@ -77,11 +82,14 @@ fn approval_key(step: &str) -> String {
     format!("{APPROVAL}{step}")
 }
 
-/// What an answer decides. A form that was put away decides nothing: the question stays.
+/// What an answer decides. A form that was put away, or not filled in, decides nothing: the question
+/// stays.
 fn chosen(answer: &Value) -> Option<Choice> {
     match answer["action"].as_str()? {
-        "accept" if answer["content"]["approve"] == true => Some(Choice::Approve),
-        "accept" | "decline" => Some(Choice::Reject),
+        "accept" => answer["content"]["approve"]
+            .as_bool()
+            .map(|yes| if yes { Choice::Approve } else { Choice::Reject }),
+        "decline" => Some(Choice::Reject),
         _ => None,
     }
 }
@@ -129,7 +137,7 @@ fn approval(run: &Run, step: &str) -> InputRequest {
             "type": "object",
             "properties": {
                 "approve": { "type": "boolean", "title": "Approve", "description": "Let the run go on." },
-                "comment": { "type": "string", "title": "Comment", "maxLength": COMMENT_CHARS },
+                "comment": { "type": "string", "title": "Comment", "maxLength": MAX_COMMENT },
             },
             "required": ["approve"],
         }),
@@ -154,8 +162,8 @@ impl TaskSet for RunTasks {
         Box::pin(async move {
             let (services, run) = self.run(&task_id).await?;
             let arguments = Cancel { run: run.run_id, reason: None };
-            let cancelled = cancel::cancel(services, &arguments, caller.attribution()).await;
-            cancelled.map(drop).map_err(TaskError::Internal)
+            let cancelled = cancel::cancel(services, &arguments, services.decider(&caller)).await;
+            cancelled.map(drop).map_err(TaskError::Refused)
         })
     }
 

@@ -89,7 +89,7 @@ impl OperatorTools {
         match name.as_str() {
             catalog::INSPECT_RUN => {
                 let arguments: Inspect = arguments::read(arguments)?;
-                let wait = self.services.waits().ask(arguments.wait_ms);
+                let wait = self.services.waits().ask(caller.principal(), arguments.wait_ms);
                 inspect::inspect(self.services.get().await?, &arguments, &wait, progress).await
             }
             catalog::QUERY_RUNS => {
@@ -98,7 +98,7 @@ impl OperatorTools {
             }
             catalog::POLL_INBOX => {
                 let arguments: Poll = arguments::read(arguments)?;
-                let wait = self.services.waits().ask(arguments.wait_ms);
+                let wait = self.services.waits().ask(caller.principal(), arguments.wait_ms);
                 poll::poll(self.services.get().await?, arguments, &wait, caller.attribution()).await
             }
             catalog::LIST_TEAM => {
@@ -147,8 +147,12 @@ impl OperatorTools {
             Change::SendMessage(arguments) => writer(by).send_message(arguments).await,
             Change::SendToTeam(arguments) => writer(by).send_to_team(arguments).await,
             Change::SendToRole(arguments) => writer(by).send_to_role(arguments).await,
-            Change::Decide(choice, arguments) => decide::decide(services, arguments, choice, by).await,
-            Change::Cancel(arguments) => cancel::cancel(services, &arguments, by).await,
+            Change::Decide(choice, arguments) => {
+                decide::decide(services, arguments, choice, services.decider(&caller)).await
+            }
+            Change::Cancel(arguments) => {
+                cancel::cancel(services, &arguments, services.decider(&caller)).await
+            }
         }
     }
 }

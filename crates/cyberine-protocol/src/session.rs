@@ -105,6 +105,10 @@ impl ServerSession {
     /// [`end_subscription`](Self::end_subscription). All others are forgotten.
     pub fn finish(&mut self, key: RequestKey, answer: Result<Answer, RpcError>) -> Option<Vec<u8>> {
         let flight = self.table.open_flight(key)?;
+        let answer = answer.map(|answer| match answer {
+            Answer::TaskState(task) => Answer::TaskState(task.shown_to(flight.capabilities)),
+            other => other,
+        });
         let answer = match &answer {
             Ok(answer) => answer::admissible(flight, answer).map(|()| answer),
             Err(error) => Err(error.clone()),
@@ -207,15 +211,12 @@ impl ServerSession {
     }
 
     /// Tells a client that listens how a task stands. `None` where it was not
-    /// [told](Self::acknowledge) that it would hear of tasks, or cannot be asked what the task asks.
-    /// Which tasks it hears of, the caller knows.
+    /// [told](Self::acknowledge) that it would hear of tasks. Which ones, the caller knows.
     #[must_use]
     pub fn task_changed(&self, key: RequestKey, task: &DetailedTask) -> Option<Vec<u8>> {
         let listen = self.table.following(key).filter(|flight| flight.hears_of_tasks())?;
-        if !listen.capabilities.covers(answer::required_by_task(&task.state)) {
-            return None;
-        }
-        Some(encode::task_changed_line(task, &listen.id, listen.revision))
+        let task = task.clone().shown_to(listen.capabilities);
+        Some(encode::task_changed_line(&task, &listen.id, listen.revision))
     }
 
     /// A question to the client on behalf of a request of the `initialize` era. Its answer comes

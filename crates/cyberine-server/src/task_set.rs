@@ -86,6 +86,9 @@ pub enum TaskError {
     /// There is no such task for this caller. `-32602`.
     #[error("unknown task `{0}`")]
     UnknownTask(String),
+    /// It cannot be done to this task, or not like this; the text says why. `-32602`.
+    #[error("{0}")]
+    Refused(String),
     /// The server is at fault. `-32603`.
     #[error("internal error: {0}")]
     Internal(String),

@@ -117,6 +117,8 @@ async fn a_run_that_waits_for_an_approval_is_a_task_that_wants_input() {
             BTreeMap::new(),
             BTreeMap::from([("other".to_owned(), answer.clone())]),
             BTreeMap::from([(key.clone(), json!({ "action": "cancel" }))]),
+            BTreeMap::from([(key.clone(), json!({ "action": "accept" }))]),
+            BTreeMap::from([(key.clone(), json!({ "action": "accept", "content": { "approve": "true" } }))]),
         ] {
             update(nothing).await;
             assert!(matches!(look(&stage, &task).await.state, TaskState::InputRequired(_)));

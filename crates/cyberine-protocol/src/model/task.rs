@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::{CallToolResult, InputRequest};
+use super::{CallToolResult, ClientCapabilities, InputRequest};
 use crate::jsonrpc::RpcError;
 
 /// A call that goes on as a task (extension `io.modelcontextprotocol/tasks`).
@@ -83,6 +83,31 @@ pub enum TaskState {
 }
 
 impl DetailedTask {
+    /// The task as a client may see it that declared `declared`: one that asks what the client cannot
+    /// be asked is at work for it, and says what it waits for. It would not be seen at all else, and
+    /// what it waits for may come from elsewhere.
+    #[must_use]
+    pub fn shown_to(mut self, declared: ClientCapabilities) -> Self {
+        if declared.covers(self.required()) {
+            return self;
+        }
+        let waits = "waits for an answer that this client cannot be asked for";
+        let message = self.task.status_message.take();
+        let message = message.map_or_else(|| waits.to_owned(), |message| format!("{message}; {waits}"));
+        self.task.status_message = Some(message);
+        self.state = TaskState::Open;
+        self
+    }
+
+    /// What a client must have declared to be asked what the task asks.
+    fn required(&self) -> ClientCapabilities {
+        let TaskState::Input(requests) = &self.state else { return ClientCapabilities::default() };
+        requests
+            .values()
+            .map(InputRequest::required)
+            .fold(ClientCapabilities::default(), ClientCapabilities::and)
+    }
+
     /// The status that goes out.
     #[must_use]
     pub fn status(&self) -> TaskStatus {

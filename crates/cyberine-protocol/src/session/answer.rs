@@ -1,7 +1,7 @@
 use super::effect::Answer;
 use super::flight::{Flight, Method};
 use crate::jsonrpc::RpcError;
-use crate::model::{ClientCapabilities, InputRequest, TaskState};
+use crate::model::{ClientCapabilities, InputRequest};
 
 /// Whether this answer may go out to this request (2026-07-28, `basic/patterns/mrtr` and the
 /// tasks extension: a server never sends what the client did not declare).
@@ -32,21 +32,13 @@ pub(super) fn admissible(flight: &Flight, answer: &Answer) -> Result<(), RpcErro
             required_by(outcome.requests.values())
         }
         Answer::Task(_) => ClientCapabilities { tasks: true, ..ClientCapabilities::default() },
-        Answer::TaskState(task) => required_by_task(&task.state),
+        Answer::TaskState(_) => ClientCapabilities::default(),
         _ => return Ok(()),
     };
     if !flight.revision.is_stateless() {
         return Err(RpcError::internal("this revision of the protocol has no such answer"));
     }
     if flight.capabilities.covers(required) { Ok(()) } else { Err(RpcError::missing_capability(required)) }
-}
-
-/// What a client must have declared to be told how a task stands.
-pub(super) fn required_by_task(state: &TaskState) -> ClientCapabilities {
-    match state {
-        TaskState::Input(requests) => required_by(requests.values()),
-        TaskState::Open | TaskState::Result(_) | TaskState::Error(_) => ClientCapabilities::default(),
-    }
 }
 
 /// What a client must have declared to be asked all of this.

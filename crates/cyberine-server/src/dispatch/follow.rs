@@ -78,7 +78,7 @@ async fn followed_tasks(request: &Request, ids: Vec<String>) -> Result<Vec<Follo
                 followed.push(FollowedTask { id, watch, place: request.connection().follow_place()? });
             }
             Err(TaskError::Internal(message)) => tracing::warn!(message, "a task cannot be followed"),
-            Err(TaskError::UnknownTask(_)) => {}
+            Err(TaskError::UnknownTask(_) | TaskError::Refused(_)) => {}
         }
     }
     Ok(followed)

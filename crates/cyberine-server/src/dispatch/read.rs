@@ -90,6 +90,9 @@ pub(super) fn rpc_error(error: ResourceError) -> RpcError {
         ResourceError::Unauthorized => {
             RpcError::own(UNAUTHORIZED, "unauthorized").with_data(json!({ "reason": "unauthorized" }))
         }
+        ResourceError::BadUri { message, reason } => {
+            RpcError::invalid_params(message).with_data(json!({ "reason": reason }))
+        }
         ResourceError::Internal(message) => RpcError::internal(message),
         ResourceError::Other { code, message, data } => {
             let error = RpcError::own(code, message);

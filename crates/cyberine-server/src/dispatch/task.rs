@@ -40,6 +40,7 @@ pub(super) fn tasks(server: &Server) -> Result<&dyn TaskSet, RpcError> {
 fn rpc_error(server: &Server, error: TaskError) -> RpcError {
     match error {
         TaskError::UnknownTask(id) => unknown(server, "task", id),
+        TaskError::Refused(message) => RpcError::invalid_params(message),
         TaskError::Internal(message) => RpcError::internal(message),
     }
 }
