@@ -20,8 +20,11 @@ pub(crate) use stream::{Place, Reader, Stream};
 /// reply is made.
 const RESUME_WINDOW: Duration = Duration::from_secs(60);
 
-/// Streams of one session that are over and kept all the same.
-const KEPT: usize = 4;
+/// Streams of one session that are over and kept all the same: as many as calls may be in flight.
+const KEPT: usize = 256;
+
+/// Bytes of them. The newest is kept however large it is.
+const KEPT_BYTES: usize = 16 * 1024 * 1024;
 
 /// Names a session: 128 random bits, written as 32 hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -108,17 +111,32 @@ impl Session {
     }
 }
 
-/// Forgets streams nobody can want any more.
+/// Forgets streams nobody can want any more. Where too many are over, those that were sent to their end
+/// go first, and then the oldest: what was sent may be lost on its way, but what was not sent is.
 fn forget_streams(state: &mut State, now: Instant) {
     state.streams.retain(|stream| stream.over_since().is_none_or(|over| now < over + RESUME_WINDOW));
-    let over = state.streams.iter().filter(|stream| stream.over_since().is_some()).count();
-    let mut surplus = over.saturating_sub(KEPT);
-    state.streams.retain(|stream| {
-        let goes = surplus > 0 && stream.over_since().is_some();
-        surplus -= usize::from(goes);
-        !goes
-    });
-    state.streams.shrink_to(KEPT);
+    let over = state.streams.iter().filter(|stream| stream.over_since().is_some());
+    let over = over.map(|stream| (stream.number, stream.bytes(), stream.was_read())).collect();
+    let gone = surplus(over);
+    state.streams.retain(|stream| !gone.contains(&stream.number));
+}
+
+/// Which of the streams that are over (number, bytes, whether it was sent to its end; the oldest first)
+/// are too many.
+fn surplus(mut over: Vec<(u64, usize, bool)>) -> Vec<u64> {
+    let newest = over.pop();
+    let (mut count, mut bytes) =
+        over.iter().chain(&newest).fold((0, 0), |(count, sum), (_, bytes, _)| (count + 1, sum + bytes));
+    over.sort_by_key(|(number, _, was_read)| (!was_read, *number));
+    let mut gone = Vec::new();
+    for (number, size, _) in over {
+        if count <= KEPT && bytes <= KEPT_BYTES {
+            break;
+        }
+        (count, bytes) = (count - 1, bytes - size);
+        gone.push(number);
+    }
+    gone
 }
 
 /// Why there is no room for a session.
@@ -247,5 +265,20 @@ impl Sessions {
     /// All of them.
     pub(crate) fn all(&self) -> Vec<Arc<Session>> {
         self.table().sessions.values().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_read_goes_first_and_only_where_there_is_too_much() {
+        let kept = u64::try_from(KEPT).unwrap();
+        assert_eq!(surplus(Vec::new()), [0; 0]);
+        assert_eq!(surplus((0..kept).map(|number| (number, 1, true)).collect()), [0; 0]);
+        assert_eq!(surplus((0..kept + 2).map(|number| (number, 1, number == 7)).collect()), [7, 0]);
+        assert_eq!(surplus(vec![(1, KEPT_BYTES / 2, false), (2, KEPT_BYTES / 2, true), (3, 1, false)]), [2]);
+        assert_eq!(surplus(vec![(1, 1, false), (2, 2 * KEPT_BYTES, false)]), [1]);
     }
 }

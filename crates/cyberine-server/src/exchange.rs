@@ -256,6 +256,12 @@ impl Exchange {
     pub fn is_over(&self) -> bool {
         !self.connection.output.is_open()
     }
+
+    /// How many bytes wait to be taken.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.connection.output.waits()
+    }
 }
 
 impl Drop for Exchange {

@@ -66,6 +66,8 @@ struct Log {
     events: VecDeque<(u64, Bytes)>,
     bytes: usize,
     last: u64,
+    /// The last message that was sent to anybody.
+    sent: u64,
     /// Who reads it: the latest.
     reader: u64,
     /// Since when the source makes no more.
@@ -130,6 +132,21 @@ impl Stream {
             log.over = Some(Instant::now());
         }
         log.over
+    }
+
+    /// How much waits to be sent, or is kept for a client that has lost its connection.
+    pub(super) fn bytes(&self) -> usize {
+        let waiting = match &self.source {
+            Source::Exchange(exchange) => exchange.waiting(),
+            Source::News(_) => 0,
+        };
+        self.log().bytes + waiting
+    }
+
+    /// Whether all of it was sent at least once.
+    pub(super) fn was_read(&self) -> bool {
+        let log = self.log();
+        log.drained && log.sent == log.last
     }
 
     /// Reads on behind an event; whoever read before reads no more. `None` where some of what came behind
@@ -225,6 +242,7 @@ impl Reader {
             return if log.drained { Step::End } else { Step::Wait };
         }
         self.seen = log.last;
+        log.sent = log.last;
         log.trim();
         Step::Give(messages)
     }

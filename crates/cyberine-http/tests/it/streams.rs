@@ -99,6 +99,34 @@ async fn a_large_message_that_was_lost_on_its_way_comes_again() {
 }
 
 #[tokio::test]
+async fn all_calls_whose_connections_were_cut_can_be_taken_up() {
+    const CALLS: usize = 20;
+    let site = Site::new().await;
+    let session = open(site.address, NEW, &[]).await;
+    let mut places = Vec::new();
+    for id in 0..CALLS {
+        let mut client = site.client().await;
+        client.call_in(&session, id, "news", json!({ "count": 1 })).await;
+        client.head().await;
+        places.push(client.event().await.unwrap().id);
+        in_time(site.stage.begun.pass()).await;
+    }
+    site.until(|meters| meters.load().streams == 0).await;
+    site.stage.go.open(CALLS);
+    site.until(|_| site.stage.go.left() == 0).await;
+    for (id, place) in places.iter().enumerate() {
+        let mut client = site.client().await;
+        client.get(&session, place.as_deref()).await;
+        assert_eq!(client.head().await.status, 200, "call {id}");
+        let mut messages = Vec::new();
+        while let Some(message) = client.message().await {
+            messages.push(message);
+        }
+        assert_eq!(messages.last().unwrap()["id"], json!(id));
+    }
+}
+
+#[tokio::test]
 async fn a_place_in_a_stream_is_of_its_session() {
     let site = Site::new().await;
     let session = open(site.address, NEW, &[]).await;

@@ -76,6 +76,11 @@ impl Output {
         self.lock().stage == Stage::Open
     }
 
+    /// How many bytes wait to be taken.
+    pub(crate) fn waits(&self) -> usize {
+        self.lock().waiting()
+    }
+
     /// Lets no more lines in. Those that wait can still be taken.
     pub(crate) fn end(&self) {
         self.lock().stage = Stage::Closing;
