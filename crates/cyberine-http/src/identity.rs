@@ -14,6 +14,7 @@ mod facts;
 mod fixed;
 mod jwt;
 mod name;
+mod query;
 mod rejection;
 mod resource;
 mod storm;
@@ -33,6 +34,7 @@ pub use jwt::{
     UnknownAlgorithm, keys_in,
 };
 pub use name::{NameError, checked_name, checked_tenant};
+pub use query::has_parameter;
 pub use rejection::Rejection;
 pub use resource::{ProtectedResource, ResourceError};
 pub use tokens::{DigestError, Token, TokenDigest, TokenTable};

@@ -1,16 +1,24 @@
 use std::net::SocketAddr;
 
-use axum::http::header::{AUTHORIZATION, FORWARDED, VIA};
+use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName};
 use cyberine_types::Secret;
 
-use super::Rejection;
+use super::{Rejection, has_parameter};
 
 /// The longest token that is looked at, in bytes.
 const LONGEST_TOKEN: usize = 8 * 1024;
 
-const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+/// What clients call a token in a query.
+const TOKENS: [&str; 6] = ["access_token", "authtoken", "auth_token", "token", "bearer_token", "id_token"];
+
+/// Headers by which a proxy tells for whom it asks (RFC 7239, RFC 9110, 7.6.3, and what was there before).
+const OF_PROXIES: [&str; 6] =
+    ["forwarded", "via", "x-real-ip", "x-client-ip", "cf-connecting-ip", "true-client-ip"];
+
+/// How all the others begin.
+const FORWARDED: &str = "x-forwarded-";
 
 /// What the transport knows of a request's sender. Nothing of the message is in here.
 #[derive(Debug, Clone)]
@@ -30,13 +38,15 @@ impl TransportFacts {
     /// [`Rejection::Malformed`]: more than one `Authorization`, a token that cannot be one, or one in
     /// the query, where every log on the way keeps it.
     pub fn of(request: &Parts, peer: SocketAddr) -> Result<Self, Rejection> {
-        if request.uri.query().is_some_and(has_token) {
+        if request.uri.query().is_some_and(|query| has_parameter(query, &TOKENS)) {
             return Err(Rejection::Malformed(
                 "a token belongs into the Authorization header, never into the URL",
             ));
         }
         let headers = &request.headers;
-        let is_forwarded = [FORWARDED, FORWARDED_FOR, VIA].iter().any(|name| headers.contains_key(name));
+        // Names of headers are in small letters here.
+        let is_of_proxy = |name: &str| name.starts_with(FORWARDED) || OF_PROXIES.contains(&name);
+        let is_forwarded = headers.keys().any(|name| is_of_proxy(name.as_str()));
         Ok(Self { bearer: bearer(headers)?, peer, is_forwarded })
     }
 
@@ -76,15 +86,6 @@ fn is_token(text: &str) -> bool {
     !body.is_empty() && body.bytes().all(is_part)
 }
 
-/// Whether a query names a token, in one of the ways clients do.
-fn has_token(query: &str) -> bool {
-    let names = query.split('&').map(|parameter| parameter.split('=').next().unwrap_or_default());
-    names.into_iter().any(|name| {
-        ["access_token", "authtoken", "auth_token", "token", "bearer_token", "id_token"]
-            .iter()
-            .any(|known| name.eq_ignore_ascii_case(known))
-    })
-}
 
 #[cfg(test)]
 mod tests {
@@ -126,7 +127,7 @@ mod tests {
         ] {
             assert!(matches!(bearer(bad), Err(Rejection::Malformed(_))), "{bad:?}");
         }
-        for query in ["access_token=a", "x=1&authToken=a", "Access_Token", "token=a"] {
+        for query in ["access_token=a", "x=1&authToken=a", "Access_Token", "token=a", "access%5Ftoken[]=a"] {
             let refused = facts(&format!("/mcp?{query}"), &[], "127.0.0.1:9");
             assert!(matches!(refused, Err(Rejection::Malformed(_))), "{query}");
         }
@@ -136,8 +137,19 @@ mod tests {
     #[test]
     fn only_who_connects_from_this_machine_and_speaks_for_itself_is_local() {
         for peer in ["127.0.0.1:9", "127.8.0.1:9", "[::1]:9", "[::ffff:127.0.0.1]:9"] {
-            assert!(facts("/mcp", &[], peer).unwrap().is_local(), "{peer}");
-            for proxy in ["x-forwarded-for", "forwarded", "via"] {
+            let plain = [("x-request-id", "1"), ("user-agent", "via forwarded")];
+            assert!(facts("/mcp", &plain, peer).unwrap().is_local(), "{peer}");
+            for proxy in [
+                "X-Forwarded-For",
+                "x-forwarded-proto",
+                "X-Forwarded-Host",
+                "forwarded",
+                "via",
+                "X-Real-IP",
+                "x-client-ip",
+                "CF-Connecting-IP",
+                "True-Client-IP",
+            ] {
                 assert!(!facts("/mcp", &[(proxy, "10.0.0.1")], peer).unwrap().is_local(), "{peer} {proxy}");
             }
         }
