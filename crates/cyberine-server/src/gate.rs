@@ -182,6 +182,9 @@ impl<S> Gate<S> {
                 message: self.scrub.text(message),
                 data: data.map(|data| self.scrub.value(data)),
             },
+            ResourceError::BadUri { message, reason } => {
+                ResourceError::BadUri { message: self.scrub.text(message), reason }
+            }
             ResourceError::BadCursor | ResourceError::Unauthorized => error,
         }
     }

@@ -185,6 +185,14 @@ pub enum ResourceError {
     /// The gate is closed. `-33001` with `data.reason: "unauthorized"`.
     #[error("unauthorized")]
     Unauthorized,
+    /// The URI cannot be used. `-32602` with `data.reason`.
+    #[error("{message}")]
+    BadUri {
+        /// What is wrong with it. It repeats nothing that may be a secret.
+        message: String,
+        /// The same for code: a fixed word.
+        reason: &'static str,
+    },
     /// The server is at fault. `-32603`.
     #[error("internal error: {0}")]
     Internal(String),

@@ -158,7 +158,12 @@ impl ResourceSet for Resources {
     }
 
     fn read(&self, read: ResourceRead) -> BoxFuture<'_, Result<ReadOutcome, ResourceError>> {
-        Box::pin(std::future::ready(Err(ResourceError::NotFound { uri: read.uri })))
+        let error = if read.uri.contains('?') {
+            ResourceError::BadUri { message: "no query".to_owned(), reason: "has_query" }
+        } else {
+            ResourceError::NotFound { uri: read.uri }
+        };
+        Box::pin(std::future::ready(Err(error)))
     }
 
     fn is_watchable(&self) -> bool {

@@ -246,3 +246,14 @@ async fn requests_have_numbers_of_their_own() {
         assert!(seen.insert(client.response().await.head.get("x-request-id").unwrap().to_owned()));
     }
 }
+
+#[tokio::test]
+async fn a_uri_that_cannot_be_used_is_a_fault_of_the_params() {
+    let site = Site::new().await;
+    let mut client = site.client().await;
+    client.ask(1, "resources/read", json!({ "uri": "x://a?b=c" })).await;
+    let response = client.response().await;
+    let json = response.json();
+    assert_eq!((response.status(), &json["error"]["code"]), (200, &json!(-32602)), "{json}");
+    assert_eq!(json["error"]["data"]["reason"], json!("has_query"));
+}
