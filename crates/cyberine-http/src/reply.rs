@@ -18,6 +18,9 @@ pub(crate) const INTERNAL: i32 = -32603;
 /// Too much goes on: the rail's code for it.
 pub(crate) const BUSY: i32 = -33003;
 
+/// What was asked was cut short by the end of the server: the rail's code for it.
+pub(crate) const ENDED: i32 = -33004;
+
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 

@@ -387,6 +387,13 @@ impl Connection {
         Ok(receiver)
     }
 
+    /// Takes note that nobody will answer what the client was asked.
+    pub(crate) fn leave_unanswered(&self) {
+        // Woken tasks may ask again: not while the table is locked.
+        let unanswered = std::mem::take(&mut *self.asks());
+        drop(unanswered);
+    }
+
     fn requests(&self) -> MutexGuard<'_, HashMap<RequestKey, CancellationToken>> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }

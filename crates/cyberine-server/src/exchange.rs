@@ -251,6 +251,31 @@ impl Exchange {
         self.connection.output.next().await
     }
 
+    /// The reply alone, without a line feed, for a client that can be given one message only. What comes
+    /// before it is dropped, and questions are left unanswered at once, so that their handler goes on.
+    /// `None` where no reply will come.
+    ///
+    /// # Cancel safety
+    /// Dropped before it resolves, it may have dropped messages.
+    pub async fn reply(&self) -> Option<Vec<u8>> {
+        let mut last = None;
+        while let Some(mut batch) = self.next().await {
+            self.connection.leave_unanswered();
+            batch.pop();
+            last = Some(match memchr::memrchr(b'\n', &batch) {
+                Some(end) => batch.split_off(end + 1),
+                None => batch,
+            });
+        }
+        last.filter(|line| is_reply(line))
+    }
+
+    /// Ends what goes on in it: a listen gets its result, a call that is not done an error. Both come to
+    /// [`next`](Self::next).
+    pub fn end(&self) {
+        self.connection.cancel_all();
+    }
+
     /// Whether the reply is made, or none will come. It may wait to be taken.
     #[must_use]
     pub fn is_over(&self) -> bool {
@@ -264,11 +289,46 @@ impl Exchange {
     }
 }
 
+/// Whether a line of this crate's own answers something: its members are `jsonrpc`, `id`, and then what it
+/// is. A batch is an array.
+fn is_reply(line: &[u8]) -> bool {
+    let Some(members) = line.strip_prefix(br#"{"jsonrpc":"2.0","#) else { return true };
+    let behind = match members.strip_prefix(br#""id":"#) {
+        Some(id) => {
+            let mut values = serde_json::Deserializer::from_slice(id).into_iter::<serde_json::Value>();
+            values.next();
+            id.get(values.byte_offset() + 1..).unwrap_or_default()
+        }
+        None => members,
+    };
+    !behind.starts_with(br#""method""#)
+}
+
 impl Drop for Exchange {
     fn drop(&mut self) {
         let early = self.connection.output.abandon();
         if early && self.dropped == Dropped::Cancels {
             self.connection.cancel_all();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_is_told_from_news_and_questions() {
+        for (line, told) in [
+            (r#"{"jsonrpc":"2.0","id":1,"result":{"method":"x"}}"#, true),
+            (r#"{"jsonrpc":"2.0","id":"a,\"method\"","result":{}}"#, true),
+            (r#"{"jsonrpc":"2.0","error":{"code":1,"message":""}}"#, true),
+            (r#"[{"jsonrpc":"2.0","id":1,"result":{}}]"#, true),
+            (r#"{"jsonrpc":"2.0","method":"notifications/progress"}"#, false),
+            (r#"{"jsonrpc":"2.0","id":"1-2","method":"elicitation/create"}"#, false),
+            (r#"{"jsonrpc":"2.0","id":7,"method":"roots/list"}"#, false),
+        ] {
+            assert_eq!(is_reply(line.as_bytes()), told, "{line}");
         }
     }
 }

@@ -10,15 +10,17 @@ use cyberine_protocol::Revision;
 use cyberine_protocol::http::{Field, HttpHead, Post, Posted, Refusal, judge, status_of};
 use cyberine_protocol::strict::Limits;
 use cyberine_server::{Exchange, First, Peer};
-use cyberine_types::Identity;
+use cyberine_types::{Identity, Timestamp};
 use http_body::Body as HttpBody;
 use tracing::Instrument as _;
 
 use super::listen::crowded;
 use super::{Endpoint, Link, Outcome, header_texts};
 use crate::body::{self, NoBody};
-use crate::events::{self, Messages};
-use crate::reply::{self, INTERNAL, INVALID_REQUEST, SESSION_ID};
+use crate::events::{self, Manner, Messages};
+use crate::identity::Admission;
+use crate::observe::Held;
+use crate::reply::{self, ENDED, INTERNAL, INVALID_REQUEST, SESSION_ID};
 use crate::session::{NoSession, Session};
 use crate::trace_context::{TraceContext, request_span};
 
@@ -49,8 +51,8 @@ impl Endpoint {
     where
         B: HttpBody<Data = Bytes> + Send + Unpin,
     {
-        let identity = match self.identity(parts, link).await {
-            Ok(identity) => identity,
+        let admitted = match self.admitted(parts, link).await {
+            Ok(admitted) => admitted,
             Err(refused) => return Outcome::new("unknown", *refused),
         };
         let body = match body::read(&parts.headers, body, Limits::default().frame, self.settings.body_timeout)
@@ -66,7 +68,7 @@ impl Endpoint {
                     posted.trace().and_then(|(parent, state)| TraceContext::parse(&parent, state.as_deref()))
                 };
                 let span = request_span(number, &parts.headers, trace());
-                let served = self.served(&posted, &head, identity, &body).instrument(span);
+                let served = self.served(&posted, &head, admitted, &body).instrument(span);
                 Outcome::new(method_of(&posted), served.await)
             }
             Err(refused) => Outcome::new("unknown", refusal(refused)),
@@ -77,9 +79,10 @@ impl Endpoint {
         &self,
         posted: &Posted<'_>,
         head: &HttpHead<'_>,
-        identity: Arc<Identity>,
+        admitted: Admission,
         body: &[u8],
     ) -> Response {
+        let Admission { identity, until } = admitted;
         match &posted.post {
             Post::Stateless { revision, tool } => {
                 let params = tool.as_ref().and_then(|tool| self.server.header_params(&identity, tool));
@@ -87,6 +90,9 @@ impl Endpoint {
                     return refusal(refused);
                 }
                 let exchange = self.visitors.of(&identity.principal).post(identity, body).await;
+                if posted.method.as_deref() == Some("subscriptions/listen") {
+                    return self.listened(exchange, *revision, until).await;
+                }
                 self.answered(exchange, *revision, None).await
             }
             Post::Initialize => self.opened(posted, head, identity, body).await,
@@ -181,24 +187,62 @@ impl Endpoint {
         let first = tokio::select! {
             biased;
             first = exchange.first() => first,
-            () = self.over.cancelled() => return reply::busy("the server is stopping"),
+            () = self.over.cancelled() => return ended(),
             () = tokio::time::sleep(self.settings.quiet) => First::Message,
         };
         match first {
-            First::Reply(line) => {
-                let status = StatusCode::from_u16(status_of(&line, revision)).unwrap_or(StatusCode::OK);
-                reply::json(status, line)
-            }
+            First::Reply(line) => replied(line, revision),
             First::Nothing => reply::empty(StatusCode::ACCEPTED),
             First::Message => match (self.place_of_stream(), session) {
-                (None, _) => crowded(),
-                (Some(held), Some(session)) => self.lasting(session, session.keep(exchange), 0, held),
-                (Some(held), None) => {
-                    reply::events(events::body(Messages::Once(exchange), self.manner(), held))
+                (None, _) => self.without_stream(&exchange, revision).await,
+                (Some(held), Some(session)) => {
+                    self.lasting(session, session.keep(exchange), 0, self.manner(None), held)
                 }
+                (Some(held), None) => self.once(exchange, self.manner(None), held),
             },
         }
     }
+
+    /// The answer of an exchange where there is no place for an event stream: what was begun is not
+    /// refused, but its client hears of nothing but the end.
+    async fn without_stream(&self, exchange: &Exchange, revision: Revision) -> Response {
+        tracing::debug!("no event stream is free: the answer is its reply alone");
+        let reply = tokio::select! {
+            biased;
+            reply = exchange.reply() => reply,
+            () = self.over.cancelled() => return ended(),
+        };
+        reply.map_or_else(|| reply::empty(StatusCode::ACCEPTED), |line| replied(line, revision))
+    }
+
+    /// The answer of a listen, which begins at once, and is nothing without an event stream. It ends when
+    /// whoever listens may hear no more; the call of another exchange may finish.
+    async fn listened(&self, exchange: Exchange, revision: Revision, until: Option<Timestamp>) -> Response {
+        match exchange.first().await {
+            First::Reply(line) => replied(line, revision),
+            First::Message | First::Nothing => match self.place_of_stream() {
+                Some(held) => self.once(exchange, self.manner(until), held),
+                None => crowded(),
+            },
+        }
+    }
+
+    /// An event stream of its exchange, which ends with it.
+    fn once(&self, exchange: Exchange, manner: Manner, held: Held) -> Response {
+        reply::events(events::body(Messages::Once(exchange), manner, held))
+    }
+}
+
+/// The answer to what was begun, and is cut short by the end.
+fn ended() -> Response {
+    let reason = "the server has ended before the answer; whether this was carried out is not known";
+    reply::refusal(StatusCode::SERVICE_UNAVAILABLE, ENDED, reason)
+}
+
+/// A reply as the whole answer.
+fn replied(line: Vec<u8>, revision: Revision) -> Response {
+    let status = StatusCode::from_u16(status_of(&line, revision)).unwrap_or(StatusCode::OK);
+    reply::json(status, line)
 }
 
 /// What was asked, for whoever counts.

@@ -261,14 +261,37 @@ async fn there_are_so_many_streams_and_no_more() {
     assert_eq!((refused.status(), refused.head.get("retry-after").is_some()), (503, true));
     second.call(1, "echo", json!({})).await;
     assert_eq!(second.response().await.status(), 200);
-    // A stateless call that would need one is cancelled with its refusal.
-    let params = json!({ "name": "wait", "arguments": {}, "_meta": { "progressToken": "p" } });
-    let params = {
-        let mut params = params;
-        params["name"] = "news".into();
-        params["arguments"] = json!({ "count": 1 });
-        params
-    };
-    second.ask(1, "tools/call", params).await;
+    second.ask(1, "subscriptions/listen", json!({ "notifications": { "toolsListChanged": true } })).await;
     assert_eq!(second.response().await.status(), 503);
+}
+
+#[tokio::test]
+async fn what_was_begun_without_a_place_for_a_stream_is_answered_with_its_reply_alone() {
+    let quiet = Duration::from_millis(1);
+    let site = Site::with(Settings { max_streams: 0, quiet, ..Settings::default() }).await;
+    let session = open(site.address, NEW, &[]).await;
+    let mut client = site.client().await;
+    for in_session in [false, true] {
+        for tool in ["news", "wait"] {
+            let arguments = json!({ "count": 3, "size": 1_000_000 });
+            if in_session {
+                client.call_in(&session, 1, tool, arguments).await;
+            } else {
+                let meta = json!({ "progressToken": "p" });
+                client
+                    .ask(1, "tools/call", json!({ "name": tool, "arguments": arguments, "_meta": meta }))
+                    .await;
+            }
+            in_time(site.stage.begun.pass()).await;
+            site.stage.go.open(1);
+            let response = client.response().await;
+            assert_eq!((response.status(), &response.json()["id"]), (200, &json!(1)));
+            assert!(response.json()["result"]["structuredContent"].is_object(), "{}", response.text());
+        }
+    }
+    // Nobody can be asked.
+    client.call_in(&session, 2, "ask", json!({})).await;
+    let response = client.response().await;
+    assert_eq!((response.status(), &response.json()["id"]), (200, &json!(2)));
+    assert_eq!(response.json()["result"]["isError"], json!(true), "{}", response.text());
 }
