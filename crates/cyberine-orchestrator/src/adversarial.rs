@@ -112,12 +112,16 @@ impl Judge for Adversarial {
     }
 }
 
+/// The answers without words to a judge who scores by `criteria`.
+fn shown(contenders: &[Contender], criteria: &[Criterion]) -> Vec<String> {
+    let shown = |one: &Contender| appeal::without(&one.text, criteria).unwrap_or_else(|| one.text.clone());
+    contenders.iter().map(shown).collect()
+}
+
 impl Adversarial {
     pub(crate) fn new(contenders: Vec<Contender>, jurors: Vec<Juror>, seed: u64) -> Self {
-        let shown =
-            contenders.iter().map(|one| appeal::without(&one.text).unwrap_or_else(|| one.text.clone()));
         Self {
-            shown: shown.collect(),
+            shown: shown(&contenders, &[]),
             bench: Bench::new(jurors.clone()),
             contenders,
             jurors,
@@ -135,7 +139,7 @@ impl Adversarial {
 
     /// Has survivors scored for each of `criteria`, where there are any.
     pub(crate) fn with_criteria(self, criteria: Vec<Criterion>) -> Self {
-        Self { criteria, ..self }
+        Self { shown: shown(&self.contenders, &criteria), criteria, ..self }
     }
 
     /// Whether all attacks are heard and looked at.

@@ -91,7 +91,7 @@ impl Judge for LlmJudge {
 impl LlmJudge {
     pub(crate) fn new(contenders: Vec<Contender>, jurors: Vec<Juror>, seed: u64) -> Self {
         let first_order = shuffle::order(contenders.len(), seed);
-        let without_appeals = contenders.iter().map(|one| appeal::without(&one.text)).collect();
+        let without_appeals = without_appeals(&contenders, &[]);
         let (bench, replies, votes) = (Bench::new(jurors), Vec::new(), Vec::new());
         let criteria = Vec::new();
         Self { contenders, without_appeals, bench, criteria, first_order, replies, votes }
@@ -99,7 +99,7 @@ impl LlmJudge {
 
     /// Has each candidate scored for each of `criteria`, where there are any.
     pub(crate) fn with_criteria(self, criteria: Vec<Criterion>) -> Self {
-        Self { criteria, ..self }
+        Self { without_appeals: without_appeals(&self.contenders, &criteria), criteria, ..self }
     }
 
     /// Leaves words to the judge where they are: to see what it makes of them.
@@ -227,6 +227,11 @@ impl LlmJudge {
 /// The candidate a reply names, whatever place it stood at.
 fn winner((order, reply): &(Vec<usize>, Reply)) -> Option<usize> {
     reply.winner.map(|place| order[place])
+}
+
+/// The answers without words to a judge who scores by `criteria`; `None` where there are none.
+fn without_appeals(contenders: &[Contender], criteria: &[Criterion]) -> Vec<Option<String>> {
+    contenders.iter().map(|one| appeal::without(&one.text, criteria)).collect()
 }
 
 #[cfg(test)]

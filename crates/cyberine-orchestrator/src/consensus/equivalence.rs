@@ -113,7 +113,7 @@ impl Equivalence {
             clusters(&answers).iter().map(|members| members.iter().filter_map(place).collect()).collect();
         open.reverse();
         let without_appeals: Vec<Option<String>> =
-            contenders.iter().map(|one| appeal::without(&one.text)).collect();
+            contenders.iter().map(|one| appeal::without(&one.text, &[])).collect();
         let is_mute = |at: usize| without_appeals[at].as_deref().is_some_and(says_nothing);
         let (mute, mut open): (Vec<_>, Vec<_>) =
             open.into_iter().partition(|members| members.iter().any(|at| is_mute(*at)));

@@ -6,17 +6,21 @@ mod words;
 
 use std::ops::Range;
 
+use crate::criteria::Criterion;
 use rules::Kind;
 use words::{Break, Word};
 
-/// `text` without the words that speak to whoever judges it; `None` where there are none.
+/// `text` without the words that speak to whoever judges it, by `criteria` where there are any; `None`
+/// where there are none.
 ///
 /// What is left out is no more than the part of a sentence that does so, up to the next comma, bracket or
 /// end of a line, never code beside it, and what kind it was stands in its place. Such words can be
 /// put in ways no list knows: this keeps a judge from following those that it knows, and no more.
-pub(crate) fn without(text: &str) -> Option<String> {
+pub(crate) fn without(text: &str, criteria: &[Criterion]) -> Option<String> {
     let words = words::words(text);
-    let found = rules::found(&words).into_iter();
+    let name = |one: &Criterion| words::words(&one.name).into_iter().map(|word| word.text).collect();
+    let names: Vec<String> = criteria.iter().map(name).collect();
+    let found = rules::found(&words, &names).into_iter();
     let mut parts: Vec<(Range<usize>, Kind)> =
         found.map(|(range, kind)| (whole(&words, range), kind)).collect();
     parts.sort_by_key(|(range, _)| (range.start, range.end));

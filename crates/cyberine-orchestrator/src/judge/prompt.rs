@@ -59,13 +59,13 @@ pub(super) fn messages(question: &Question, task: &str, token: &str) -> Vec<Mess
         push_block(&mut shown, "rubric", &cut_block(rubric, token), token);
     }
     push_block(&mut shown, "task", &cut_block(task, token), token);
-    push_guidance(&mut shown, guidance, token);
+    push_guidance(&mut shown, question, token);
     for (position, text) in texts.iter().enumerate() {
         push_block(&mut shown, &format!("candidate {}", label(position)), &cut_block(text, token), token);
     }
     if let Form::Confirm { claim } = form {
         rules.push_str(ON_CLAIM);
-        push_block(&mut shown, "claim", &cut_block(&unled(claim), token), token);
+        push_block(&mut shown, "claim", &cut_block(&unled(claim, form), token), token);
     }
     if !guidance.is_empty() {
         rules.push_str(ON_GUIDANCE);
@@ -91,13 +91,14 @@ pub(crate) fn push_block(shown: &mut String, name: &str, text: &str, token: &str
 }
 
 /// `text` without words to the judge.
-fn unled(text: &str) -> String {
-    appeal::without(text).unwrap_or_else(|| text.to_owned())
+fn unled(text: &str, form: &Form) -> String {
+    appeal::without(text, form.criteria()).unwrap_or_else(|| text.to_owned())
 }
 
 /// Each word in a block of its own, with who sent it on the block's first line. Of very much the
 /// latest is shown.
-fn push_guidance(shown: &mut String, guidance: &[Guidance], token: &str) {
+fn push_guidance(shown: &mut String, question: &Question, token: &str) {
+    let Question { guidance, form, .. } = question;
     let mut room = SHOWN_CHARS;
     let fits = |word: &&Guidance| {
         let left = room.checked_sub(word.from.chars().count() + word.text.chars().count());
@@ -110,7 +111,7 @@ fn push_guidance(shown: &mut String, guidance: &[Guidance], token: &str) {
         shown.push_str(&format!("[{token} {first} earlier words of guidance are left out here]\n\n"));
     }
     for (position, word) in guidance.iter().enumerate().skip(first) {
-        let text = format!("from {}:\n{}", word.from, unled(&word.text));
+        let text = format!("from {}:\n{}", word.from, unled(&word.text, form));
         push_block(shown, &format!("guidance {}", position + 1), &cut_block(&text, token), token);
     }
 }
@@ -237,7 +238,7 @@ mod tests {
         }
         let block = shown.split("[t0k3n begin guidance 1]\n").nth(1).unwrap();
         let block = block.split("\n[t0k3n end guidance 1]").next().unwrap();
-        let cut = appeal::without(hostile).unwrap();
+        let cut = appeal::without(hostile, &[]).unwrap();
         assert_eq!(block, format!("from mcp evil@1:\n{cut}"));
         assert!(shown.contains(&"ä".repeat(4_000)));
         assert!(messages[0].text.ends_with(ON_GUIDANCE));

@@ -105,6 +105,14 @@ impl Form {
         Cow::Borrowed(fixed)
     }
 
+    /// What is scored one by one.
+    pub(super) fn criteria(&self) -> &[Criterion] {
+        match self {
+            Self::Score { criteria } => criteria,
+            Self::Rank | Self::Same | Self::Attack | Self::Confirm { .. } => &[],
+        }
+    }
+
     /// The last line of the prompt.
     pub(super) const fn call(&self) -> &'static str {
         match self {

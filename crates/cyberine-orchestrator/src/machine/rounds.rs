@@ -4,6 +4,7 @@ use cyberine_run_store::{RunEvent, Verdict, VerdictOutcome};
 use cyberine_types::Usage;
 
 use super::{Effects, Machine, Phase, Stand};
+use crate::criteria::Criterion;
 use crate::judge::appeal;
 use crate::plan::{step_id, step_name};
 use crate::purse::Refused;
@@ -30,8 +31,8 @@ struct Said {
 }
 
 impl Said {
-    fn new(text: &str) -> Self {
-        let plain = appeal::without(text).unwrap_or_else(|| text.to_owned());
+    fn new(text: &str, criteria: &[Criterion]) -> Self {
+        let plain = appeal::without(text, criteria).unwrap_or_else(|| text.to_owned());
         Self { text: text.to_owned(), plain }
     }
 }
@@ -100,7 +101,11 @@ impl Machine {
         if number > self.setup.rounds || self.answers().len() < 2 {
             return self.done(effects);
         }
-        let answers = self.stands.iter().map(|stand| stand.answer().map(Said::new)).collect();
+        let answers = self
+            .stands
+            .iter()
+            .map(|stand| stand.answer().map(|text| Said::new(text, &self.setup.criteria)))
+            .collect();
         let before = self.again.replace(Again { number, answers, outcome });
         if let Err(refused) = self.can_pay_all() {
             self.again = before;

@@ -190,11 +190,11 @@ fn the_cases_are_told_apart_and_every_appeal_is_one_that_is_left_out() {
     let names: BTreeSet<_> = all.iter().map(|case| case.id).collect();
     assert_eq!((names.len(), all.len(), cases(1).len(), cases(0).len()), (31, 31, 4, 0));
     for case in all {
-        assert_eq!(appeal::without(&case.good), None, "{}", case.id);
+        assert_eq!(appeal::without(&case.good, &[]), None, "{}", case.id);
         let injected = case.group == Group::Injection;
-        assert_eq!(appeal::without(&case.bad).is_some(), injected, "{}: {:?}", case.id, case.bad);
+        assert_eq!(appeal::without(&case.bad, &[]).is_some(), injected, "{}: {:?}", case.id, case.bad);
         if injected {
-            let cut = appeal::without(&case.bad).unwrap();
+            let cut = appeal::without(&case.bad, &[]).unwrap();
             assert!(!appeal_of(&cut), "{}: {cut}", case.id);
         }
     }

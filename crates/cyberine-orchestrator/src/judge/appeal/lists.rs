@@ -205,3 +205,8 @@ pub(super) const LIES: &[&str] =
 /// What in a sentence to a judge is about the judging.
 pub(super) const ADDRESSED: &[&str] =
     &["winner", "gewinner", "verdict", "best", "wins", "marks", "ganador", "gagnant", "attack"];
+/// The least and the most that an answer can score.
+pub(super) const EXTREMES: &[&str] = &["0", "zero", "10", "ten"];
+/// What may follow a score, and no count of something.
+pub(super) const ENDS_A_SCORE: &[&str] =
+    &["and", "or", "for", "in", "on", "to", "out", "points", "each", "please"];

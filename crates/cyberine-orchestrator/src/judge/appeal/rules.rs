@@ -1,5 +1,7 @@
 //! What counts as a word to the judge: an order or a claim about the judging itself, by whole words.
 
+mod scored;
+
 use std::ops::Range;
 
 use super::lists::{
@@ -35,18 +37,21 @@ const NEAR: usize = 9;
 /// How many paragraphs after its own an address reaches.
 const REACH: usize = 2;
 
-/// All that speaks to the judge, as ranges of words.
-pub(super) fn found(words: &[Word]) -> Vec<(Range<usize>, Kind)> {
-    let text = Text(words);
+/// All that speaks to a judge who scores by `criteria`, as ranges of words. A criterion is its name
+/// in lower case without what joins its parts.
+pub(super) fn found(words: &[Word], criteria: &[String]) -> Vec<(Range<usize>, Kind)> {
+    let text = Text(words, criteria);
     let mut found = Vec::new();
     for at in 0..words.len() {
         let single = text
             .demand(at)
             .or_else(|| text.score(at))
+            .or_else(|| text.scores(at))
             .or_else(|| text.set_aside(at))
             .or_else(|| text.claim(at))
             .or_else(|| text.slander(at))
             .or_else(|| text.verdict(at))
+            .or_else(|| text.rated(at))
             .or_else(|| text.marker(at));
         found.extend(single);
         found.extend(text.address(at));
@@ -54,8 +59,9 @@ pub(super) fn found(words: &[Word]) -> Vec<(Range<usize>, Kind)> {
     found
 }
 
+/// The words, and the criteria by which answers are scored.
 #[derive(Clone, Copy)]
-struct Text<'a>(&'a [Word]);
+struct Text<'a>(&'a [Word], &'a [String]);
 
 type Found = Option<(Range<usize>, Kind)>;
 
@@ -182,7 +188,8 @@ impl Text<'_> {
                     && self.is(next + 2, &["any", "all", "every", "the"])
                     && (3..5).any(|more| self.is(next + more, &["other", "others"]));
                 let wins = self.is(next, &["wins", "winner", "gewinner", "ganador"]);
-                self.top(next).or((best || better).then_some(next + 2)).or(wins.then_some(next + 1))
+                let top = self.top(next).or_else(|| self.given(next));
+                top.or((best || better).then_some(next + 2)).or(wins.then_some(next + 1))
             })
         });
         praised.or(judged.then_some(self.near(at).end)).map(|end| (at..end, Kind::Claim))
@@ -248,7 +255,8 @@ impl Text<'_> {
             let end = end.unwrap_or(self.0.len());
             let speaks = |word: usize| {
                 let order = (self.is(word, CHOOSE) || self.is(word, GIVE)) && self.is_order(word);
-                order || self.is(word, ADDRESSED) || self.answer(word).is_some() || self.top(word).is_some()
+                let scored = self.top(word).is_some() || self.scored(word).is_some();
+                order || scored || self.is(word, ADDRESSED) || self.answer(word).is_some()
             };
             if (next..end).any(speaks) {
                 found.push((next..end, Kind::Demand));
