@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::guard::Guard;
-use crate::identity::Door;
+use crate::identity::{Admission, Door};
 use crate::observe::{Answered, Meters, Observer};
 use crate::reply::{self, INVALID_REQUEST};
 use crate::session::{Session, Sessions};
@@ -141,7 +141,7 @@ impl Endpoint {
     }
 
     /// Who sent a request.
-    async fn identity(&self, parts: &Parts, link: Link) -> Result<Arc<Identity>, Box<Response>> {
+    async fn admitted(&self, parts: &Parts, link: Link) -> Result<Admission, Box<Response>> {
         let admitted = self.door.admit(parts, link.peer).await;
         admitted.map_err(|refusal| Box::new(refusal.into_response()))
     }
@@ -181,7 +181,7 @@ impl Endpoint {
 
     /// Ends a session.
     async fn delete(&self, parts: &Parts, link: Link) -> Result<Response, Box<Response>> {
-        let identity = self.identity(parts, link).await?;
+        let Admission { identity, .. } = self.admitted(parts, link).await?;
         let values = header_texts(parts);
         let head = HttpHead::read(values);
         match self.session(&head, &identity)? {

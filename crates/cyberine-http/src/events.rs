@@ -7,8 +7,9 @@ use axum::body::Body;
 use bytes::Bytes;
 use cyberine_protocol::sse::{KEEP_ALIVE, Outgoing};
 use cyberine_server::Exchange;
+use cyberine_types::{Clock as _, SystemClock, Timestamp};
 use futures_util::stream;
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::observe::Held;
@@ -29,6 +30,9 @@ pub(crate) enum Messages {
 /// How an event stream behaves.
 pub(crate) struct Manner {
     pub(crate) keep_alive: Duration,
+    /// From when on its reader may hear no more: a listen ends with its result, a lasting one without a
+    /// word, for whoever may go on takes it up again.
+    pub(crate) until: Option<Timestamp>,
     /// How long a lasting one stays open.
     pub(crate) lifetime: Option<Duration>,
     /// What the client of a lasting one is told to wait before it comes again.
@@ -40,7 +44,8 @@ pub(crate) struct Manner {
 struct State {
     messages: Messages,
     manner: Manner,
-    until: Option<Instant>,
+    /// When a lasting one is closed.
+    closes: Option<Instant>,
     /// Whether the first event is due.
     opening: bool,
     /// The stream's place among all of them.
@@ -50,8 +55,8 @@ struct State {
 /// The body of an event stream, which keeps its place among all of them.
 pub(crate) fn body(messages: Messages, manner: Manner, held: Held) -> Body {
     let lifetime = manner.lifetime.filter(|_| matches!(messages, Messages::Lasting { .. }));
-    let until = lifetime.map(|lifetime| Instant::now() + lifetime);
-    let state = State { messages, manner, until, opening: true, _held: held };
+    let closes = lifetime.map(|lifetime| Instant::now() + lifetime);
+    let state = State { messages, manner, closes, opening: true, _held: held };
     Body::from_stream(stream::unfold(state, |mut state| async {
         let events = state.next().await?;
         Some((Ok::<_, Infallible>(events), state))
@@ -64,19 +69,26 @@ impl State {
         if let Some(opening) = self.opening() {
             return Some(opening);
         }
-        let until = self.until;
-        let lifetime = async {
-            match until {
-                Some(until) => tokio::time::sleep_until(until).await,
-                None => std::future::pending().await,
+        let (closes, alive) = (self.closes, Instant::now() + self.manner.keep_alive);
+        loop {
+            let left = self.manner.until.map(left);
+            if left.is_some_and(|left| left.is_zero()) {
+                self.manner.until = None;
+                match &self.messages {
+                    Messages::Once(exchange) => exchange.end(),
+                    Messages::Lasting { .. } => return None,
+                }
+                continue;
             }
-        };
-        tokio::select! {
-            biased;
-            events = self.messages.next() => events,
-            () = self.manner.over.cancelled() => None,
-            () = lifetime => None,
-            () = tokio::time::sleep(self.manner.keep_alive) => Some(ALIVE),
+            // The wall clock may be set meanwhile: it is looked at again whatever happens.
+            tokio::select! {
+                biased;
+                events = self.messages.next() => return events,
+                () = self.manner.over.cancelled() => return None,
+                () = some(closes.map(tokio::time::sleep_until)) => return None,
+                () = some(left.map(tokio::time::sleep)) => {}
+                () = tokio::time::sleep_until(alive) => return Some(ALIVE),
+            }
         }
     }
 
@@ -95,6 +107,20 @@ impl State {
             // Headers alone may wait in a proxy for the first byte behind them.
             _ => Some(ALIVE),
         }
+    }
+}
+
+/// How long it is until `at`.
+fn left(at: Timestamp) -> Duration {
+    let left_ms = at.unix_ms().saturating_sub(SystemClock.now().unix_ms());
+    Duration::from_millis(u64::try_from(left_ms).unwrap_or_default())
+}
+
+/// Waits for a time that there may not be.
+async fn some(sleep: Option<Sleep>) {
+    match sleep {
+        Some(sleep) => sleep.await,
+        None => std::future::pending().await,
     }
 }
 

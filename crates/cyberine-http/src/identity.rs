@@ -8,6 +8,7 @@
 //! (tokens that were handed out, kept as digests) and [`Jwt`] (tokens of an issuer, by its published
 //! keys). [`Either`] asks two in turn.
 
+mod admission;
 mod door;
 mod either;
 mod facts;
@@ -20,11 +21,9 @@ mod resource;
 mod storm;
 mod tokens;
 
-use std::sync::Arc;
-
-use cyberine_types::Identity;
 use futures_util::future::BoxFuture;
 
+pub use admission::Admission;
 pub use door::{Door, Refusal};
 pub use either::Either;
 pub use facts::TransportFacts;
@@ -44,9 +43,9 @@ pub use tokens::{DigestError, Token, TokenDigest, TokenTable};
 /// It is asked for every request and must answer the same facts the same way until something outside
 /// of them changes (a token expires, keys are rotated). It must not keep or log a token.
 pub trait Resolver: Send + Sync {
-    /// The identity behind `facts`.
+    /// The identity behind `facts`, and how long what was brought counts.
     ///
     /// # Errors
     /// Why there is none.
-    fn resolve<'a>(&'a self, facts: &'a TransportFacts) -> BoxFuture<'a, Result<Arc<Identity>, Rejection>>;
+    fn resolve<'a>(&'a self, facts: &'a TransportFacts) -> BoxFuture<'a, Result<Admission, Rejection>>;
 }

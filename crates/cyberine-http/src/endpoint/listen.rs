@@ -7,9 +7,11 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use cyberine_protocol::Revision;
 use cyberine_protocol::http::{Field, HttpHead};
+use cyberine_types::Timestamp;
 
 use super::{Endpoint, Link, header_texts};
 use crate::events::{self, Manner, Messages};
+use crate::identity::Admission;
 use crate::observe::Held;
 use crate::reply::{self, INVALID_REQUEST};
 use crate::session::{Place, Session, Stream};
@@ -27,7 +29,7 @@ fn not_kept() -> Response {
 
 impl Endpoint {
     pub(super) async fn listen(&self, parts: &Parts, link: Link) -> Result<Response, Box<Response>> {
-        let identity = self.identity(parts, link).await?;
+        let Admission { identity, until } = self.admitted(parts, link).await?;
         let head = HttpHead::read(header_texts(parts));
         let Some(session) = self.session(&head, &identity)? else { return Ok(reply::wrong_method("POST")) };
         if !head.takes_events() {
@@ -44,7 +46,7 @@ impl Endpoint {
         };
         let Some(stream) = stream else { return Ok(not_kept()) };
         Ok(match self.place_of_stream() {
-            Some(held) => self.lasting(&session, stream, event, held),
+            Some(held) => self.lasting(&session, stream, event, self.manner(until), held),
             None => crowded(),
         })
     }
@@ -55,14 +57,23 @@ impl Endpoint {
     }
 
     /// An event stream that can be taken up again.
-    pub(super) fn lasting(&self, session: &Session, stream: Arc<Stream>, event: u64, held: Held) -> Response {
+    pub(super) fn lasting(
+        &self,
+        session: &Session,
+        stream: Arc<Stream>,
+        event: u64,
+        manner: Manner,
+        held: Held,
+    ) -> Response {
         let primed = session.peer.revision() >= Some(Revision::V2025_11_25);
         let Some(reader) = stream.read_from(event) else { return not_kept() };
-        reply::events(events::body(Messages::Lasting { reader, primed }, self.manner(), held))
+        reply::events(events::body(Messages::Lasting { reader, primed }, manner, held))
     }
 
-    pub(super) fn manner(&self) -> Manner {
+    /// How an event stream behaves whose reader may hear no more from `until` on.
+    pub(super) fn manner(&self, until: Option<Timestamp>) -> Manner {
         Manner {
+            until,
             keep_alive: self.settings.keep_alive,
             lifetime: self.settings.stream_lifetime,
             retry: self.settings.retry,

@@ -7,10 +7,9 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTIC
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use cyberine_types::Identity;
 
 use super::storm::Storm;
-use super::{ProtectedResource, Rejection, Resolver, TransportFacts};
+use super::{Admission, ProtectedResource, Rejection, Resolver, TransportFacts};
 use crate::metrics::Metrics;
 
 /// Lets requests in by who sent them. Its clones are one door.
@@ -50,12 +49,12 @@ impl Door {
         self
     }
 
-    /// Who sent a request over a connection with `peer` at its other end. To be asked for every
-    /// request: neither a connection nor a session is a credential.
+    /// Who sent a request over a connection with `peer` at its other end, and until when that counts. To be
+    /// asked for every request: neither a connection nor a session is a credential.
     ///
     /// # Errors
     /// The response to send instead of one.
-    pub async fn admit(&self, request: &Parts, peer: SocketAddr) -> Result<Arc<Identity>, Refusal> {
+    pub async fn admit(&self, request: &Parts, peer: SocketAddr) -> Result<Admission, Refusal> {
         let resolved = match TransportFacts::of(request, peer) {
             Ok(facts) => self.resolver.resolve(&facts).await,
             Err(rejection) => Err(rejection),
@@ -192,7 +191,7 @@ mod tests {
         fn resolve<'a>(
             &'a self,
             _facts: &'a TransportFacts,
-        ) -> BoxFuture<'a, Result<Arc<Identity>, Rejection>> {
+        ) -> BoxFuture<'a, Result<Admission, Rejection>> {
             Box::pin(std::future::ready(Err(self.0.clone())))
         }
     }

@@ -1,9 +1,8 @@
 use std::sync::Arc;
 
-use cyberine_types::Identity;
 use futures_util::future::BoxFuture;
 
-use super::{Rejection, Resolver, TransportFacts};
+use super::{Admission, Rejection, Resolver, TransportFacts};
 
 /// Two resolvers: the second is asked about a token the first does not know. One that it knows and that
 /// counts no more is its matter.
@@ -18,7 +17,7 @@ impl Either {
 }
 
 impl Resolver for Either {
-    fn resolve<'a>(&'a self, facts: &'a TransportFacts) -> BoxFuture<'a, Result<Arc<Identity>, Rejection>> {
+    fn resolve<'a>(&'a self, facts: &'a TransportFacts) -> BoxFuture<'a, Result<Admission, Rejection>> {
         Box::pin(async move {
             match self.0.resolve(facts).await {
                 Err(Rejection::Unknown) => self.1.resolve(facts).await,
@@ -30,7 +29,7 @@ impl Resolver for Either {
 
 #[cfg(test)]
 mod tests {
-    use cyberine_types::{Clock as _, Secret, SystemClock};
+    use cyberine_types::{Clock as _, Identity, Secret, SystemClock};
 
     use super::*;
     use crate::identity::{Fixed, Token, TokenDigest, TokenTable};
@@ -47,7 +46,7 @@ mod tests {
         let who = async |bearer: Option<&str>| {
             let (bearer, peer) = (bearer.map(Secret::new), "127.0.0.1:1".parse().unwrap());
             let facts = TransportFacts { bearer, peer, is_forwarded: false };
-            either.resolve(&facts).await.map(|identity| identity.principal.name.clone())
+            either.resolve(&facts).await.map(|admitted| admitted.identity.principal.name.clone())
         };
         assert_eq!(who(Some("here")).await, Ok("here".to_owned()));
         assert_eq!(who(Some("elsewhere")).await, Ok("second".to_owned()));

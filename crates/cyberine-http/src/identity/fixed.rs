@@ -3,7 +3,7 @@ use std::sync::Arc;
 use cyberine_types::Identity;
 use futures_util::future::BoxFuture;
 
-use super::{Rejection, Resolver, TransportFacts};
+use super::{Admission, Rejection, Resolver, TransportFacts};
 
 /// Whoever connects from this machine is one user. Who connects from elsewhere, or by way of a
 /// proxy, is nobody.
@@ -19,9 +19,9 @@ impl Fixed {
 }
 
 impl Resolver for Fixed {
-    fn resolve<'a>(&'a self, facts: &'a TransportFacts) -> BoxFuture<'a, Result<Arc<Identity>, Rejection>> {
+    fn resolve<'a>(&'a self, facts: &'a TransportFacts) -> BoxFuture<'a, Result<Admission, Rejection>> {
         let resolved = if facts.is_local() {
-            Ok(Arc::clone(&self.0))
+            Ok(Arc::clone(&self.0).into())
         } else {
             Err(Rejection::Denied(
                 "this server serves processes of its own machine only, and none by way of a proxy",
@@ -44,7 +44,7 @@ mod tests {
             is_forwarded,
         };
         let resolved = fixed.resolve(&facts("127.0.0.1:1", false)).await.unwrap();
-        assert_eq!(resolved.principal.name, "ada");
+        assert_eq!(resolved.identity.principal.name, "ada");
         for elsewhere in [facts("10.0.0.1:1", false), facts("127.0.0.1:1", true)] {
             assert!(matches!(fixed.resolve(&elsewhere).await, Err(Rejection::Denied(_))), "{elsewhere:?}");
         }

@@ -7,20 +7,23 @@ mod ring;
 mod rules;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use cyberine_types::{Identity, Secret};
+use cyberine_types::{Secret, Timestamp};
 use futures_util::future::BoxFuture;
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Validation, decode, decode_header};
 use serde_json::{Map, Value};
 
-use super::{Rejection, Resolver, TransportFacts};
+use super::{Admission, Rejection, Resolver, TransportFacts};
 use keys::Keys;
 
 pub use claims::Claims;
 pub use key_set::{LARGEST_KEY_SET, keys_in};
 pub use keys::{KeyError, KeySource};
 pub use rules::{JwtRules, RuleError, SignatureAlgorithm, UnknownAlgorithm};
+
+const WRONG_TYPE: &str = "a claim of the token has a wrong type";
 
 /// Tokens of one issuer for one audience.
 ///
@@ -52,7 +55,7 @@ impl Jwt {
         self.keys.fault().map_or(Ok(()), Err)
     }
 
-    async fn resolved(&self, token: &Secret) -> Result<Identity, Rejection> {
+    async fn resolved(&self, token: &Secret) -> Result<Admission, Rejection> {
         let token = token.expose();
         let header = decode_header(token)
             .map_err(|_| Rejection::Invalid("the token is no JWT that is signed with a known algorithm"))?;
@@ -68,7 +71,18 @@ impl Jwt {
             return Err(Rejection::Invalid("the token is of another issuer"));
         }
         self.rules.require_scopes(&claims)?;
-        self.rules.claims.identity(&claims, &self.rules.tenant)
+        let identity = self.rules.claims.identity(&claims, &self.rules.tenant)?;
+        Ok(Admission { identity: Arc::new(identity), until: Some(self.until(&claims)?) })
+    }
+
+    /// When a token expires, by the leeway of the rules.
+    fn until(&self, claims: &Map<String, Value>) -> Result<Timestamp, Rejection> {
+        let expires = claims.get("exp").and_then(|exp| match exp.as_u64() {
+            Some(seconds) => Some(Duration::from_secs(seconds)),
+            None => Duration::try_from_secs_f64(exp.as_f64()?).ok(),
+        });
+        let until = expires.ok_or(Rejection::Invalid(WRONG_TYPE))?.saturating_add(self.rules.leeway);
+        Ok(Timestamp::from_unix_ms(i64::try_from(until.as_millis()).unwrap_or(i64::MAX)))
     }
 
     fn validation(&self, algorithm: SignatureAlgorithm) -> Validation {
@@ -85,10 +99,10 @@ impl Jwt {
 }
 
 impl Resolver for Jwt {
-    fn resolve<'a>(&'a self, facts: &'a TransportFacts) -> BoxFuture<'a, Result<Arc<Identity>, Rejection>> {
+    fn resolve<'a>(&'a self, facts: &'a TransportFacts) -> BoxFuture<'a, Result<Admission, Rejection>> {
         Box::pin(async move {
             let token = facts.bearer.as_ref().ok_or(Rejection::Missing)?;
-            self.resolved(token).await.map(Arc::new)
+            self.resolved(token).await
         })
     }
 }
@@ -106,7 +120,7 @@ fn fault(kind: &ErrorKind) -> &'static str {
             "aud" => "the token does not say whom it is for",
             _ => "the token does not say who issued it",
         },
-        ErrorKind::InvalidClaimFormat(_) => "a claim of the token has a wrong type",
+        ErrorKind::InvalidClaimFormat(_) => WRONG_TYPE,
         _ => "the token cannot be read",
     }
 }

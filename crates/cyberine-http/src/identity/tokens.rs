@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 
-use super::{Rejection, Resolver, TransportFacts};
+use super::{Admission, Rejection, Resolver, TransportFacts};
 
 /// The SHA-256 of a token: what is kept instead of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl TokenTable {
 }
 
 impl Resolver for TokenTable {
-    fn resolve<'a>(&'a self, facts: &'a TransportFacts) -> BoxFuture<'a, Result<Arc<Identity>, Rejection>> {
+    fn resolve<'a>(&'a self, facts: &'a TransportFacts) -> BoxFuture<'a, Result<Admission, Rejection>> {
         let resolved = match &facts.bearer {
             None => Err(Rejection::Missing),
             Some(bearer) => match self.find(bearer) {
@@ -107,7 +107,9 @@ impl Resolver for TokenTable {
                 Some(token) if token.expires.is_some_and(|at| at <= self.clock.now()) => {
                     Err(Rejection::Invalid("the token has expired"))
                 }
-                Some(token) => Ok(Arc::clone(&token.identity)),
+                Some(token) => {
+                    Ok(Admission { identity: Arc::clone(&token.identity), until: token.expires })
+                }
             },
         };
         Box::pin(std::future::ready(resolved))
@@ -130,7 +132,7 @@ mod tests {
     async fn who(table: &TokenTable, bearer: Option<&str>) -> Result<String, Rejection> {
         let bearer = bearer.map(Secret::new);
         let facts = TransportFacts { bearer, peer: "10.0.0.1:1".parse().unwrap(), is_forwarded: true };
-        table.resolve(&facts).await.map(|identity| identity.principal.name.clone())
+        table.resolve(&facts).await.map(|admitted| admitted.identity.principal.name.clone())
     }
 
     #[tokio::test]
@@ -151,7 +153,9 @@ mod tests {
     async fn a_token_ends_at_its_time() {
         let clock = Arc::new(ManualClock::at(Timestamp::from_unix_ms(1_000)));
         let table = TokenTable::new(vec![token("a", Some(2_000))]).with_clock(clock.clone());
-        assert!(who(&table, Some("a")).await.is_ok());
+        let bearer = Some(Secret::new("a"));
+        let facts = TransportFacts { bearer, peer: "10.0.0.1:1".parse().unwrap(), is_forwarded: false };
+        assert_eq!(table.resolve(&facts).await.unwrap().until, Some(Timestamp::from_unix_ms(2_000)));
         clock.step(1_000);
         assert_eq!(who(&table, Some("a")).await, Err(Rejection::Invalid("the token has expired")));
     }

@@ -4,6 +4,7 @@
 
 mod client;
 mod drain;
+mod expiry;
 mod guards;
 mod limits;
 mod sessions;

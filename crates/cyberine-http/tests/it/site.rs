@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cyberine_http::identity::{Door, ProtectedResource, Rejection, Resolver, TransportFacts};
+use cyberine_http::identity::{Admission, Door, ProtectedResource, Rejection, Resolver, TransportFacts};
 use cyberine_http::{HttpServer, Meters, Settings};
 use cyberine_protocol::model::{ElicitForm, InputRequest};
 use cyberine_server::{
@@ -12,7 +12,7 @@ use cyberine_server::{
     ResourceError, ResourcePage, ResourceRead, ResourceSet, ResourceTemplate, ResourceWatch, SealKey, Server,
     Tool, ToolResult, ToolSet,
 };
-use cyberine_types::{Caller, Identity, Principal};
+use cyberine_types::{Caller, Clock as _, Identity, Principal, SystemClock, Timestamp};
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -192,11 +192,14 @@ impl ResourceWatch for Watch {
     }
 }
 
+/// A token that counts for a moment: every time it is brought.
+pub(crate) const BRIEF: &str = "brief";
+
 /// Whoever brings a token is who it names.
 struct Named;
 
 impl Resolver for Named {
-    fn resolve<'a>(&'a self, facts: &'a TransportFacts) -> BoxFuture<'a, Result<Arc<Identity>, Rejection>> {
+    fn resolve<'a>(&'a self, facts: &'a TransportFacts) -> BoxFuture<'a, Result<Admission, Rejection>> {
         let resolved = match &facts.bearer {
             Some(token) if token.expose() == "bad" => Err(Rejection::Invalid("no such token")),
             Some(token) => {
@@ -204,7 +207,10 @@ impl Resolver for Named {
             }
             None => Ok(Identity::local("me")),
         };
-        Box::pin(std::future::ready(resolved.map(Arc::new)))
+        let is_brief = facts.bearer.as_ref().is_some_and(|token| token.expose() == BRIEF);
+        let until = is_brief.then(|| Timestamp::from_unix_ms(SystemClock.now().unix_ms() + 300));
+        let admitted = resolved.map(|identity| Admission { identity: Arc::new(identity), until });
+        Box::pin(std::future::ready(admitted))
     }
 }
 

@@ -26,6 +26,10 @@ fn jwt(issuer: &Arc<Issuer>) -> Jwt {
 }
 
 async fn resolve(jwt: &Jwt, token: &str) -> Result<Arc<Identity>, Rejection> {
+    admit(jwt, token).await.map(|admitted| admitted.identity)
+}
+
+async fn admit(jwt: &Jwt, token: &str) -> Result<Admission, Rejection> {
     let facts = TransportFacts {
         bearer: Some(Secret::new(token)),
         peer: "10.0.0.1:1".parse().unwrap(),
@@ -87,6 +91,21 @@ async fn a_token_that_is_not_meant_for_this_server_is_refused() {
     }
     let early = issuer.token("es", &json!({ "exp": now() - 5, "nbf": now() + 5 }));
     assert!(resolve(&jwt, &early).await.is_ok(), "clocks may differ by the leeway");
+}
+
+#[tokio::test]
+async fn who_is_let_in_is_so_until_the_token_expires() {
+    let issuer = Issuer::new();
+    let jwt = jwt(&issuer);
+    for (expires, until_ms) in [
+        (json!(4_102_444_800_u64), 4_102_444_810_000),
+        (json!(4_102_444_800.5), 4_102_444_810_500),
+        (json!(u64::MAX), i64::MAX),
+    ] {
+        let admitted = admit(&jwt, &issuer.token("es", &json!({ "exp": expires }))).await;
+        let until = admitted.map(|admitted| admitted.until);
+        assert_eq!(until, Ok(Some(Timestamp::from_unix_ms(until_ms))), "{expires}");
+    }
 }
 
 #[tokio::test]
