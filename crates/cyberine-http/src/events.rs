@@ -12,8 +12,8 @@ use futures_util::stream;
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::observe::Held;
 use crate::session::{Place, Reader};
+use crate::visitors::StreamPlace;
 
 /// A comment, which every client passes over.
 const ALIVE: Bytes = Bytes::from_static(KEEP_ALIVE);
@@ -49,11 +49,11 @@ struct State {
     /// Whether the first event is due.
     opening: bool,
     /// The stream's place among all of them.
-    _held: Held,
+    _held: StreamPlace,
 }
 
 /// The body of an event stream, which keeps its place among all of them.
-pub(crate) fn body(messages: Messages, manner: Manner, held: Held) -> Body {
+pub(crate) fn body(messages: Messages, manner: Manner, held: StreamPlace) -> Body {
     let lifetime = manner.lifetime.filter(|_| matches!(messages, Messages::Lasting { .. }));
     let closes = lifetime.map(|lifetime| Instant::now() + lifetime);
     let state = State { messages, manner, closes, opening: true, _held: held };
@@ -61,6 +61,12 @@ pub(crate) fn body(messages: Messages, manner: Manner, held: Held) -> Body {
         let events = state.next().await?;
         Some((Ok::<_, Infallible>(events), state))
     }))
+}
+
+/// The body of an event stream on which nothing comes: that of a request that was cancelled, to which
+/// nothing is answered.
+pub(crate) fn nothing() -> Body {
+    ALIVE.into()
 }
 
 impl State {

@@ -209,7 +209,7 @@ async fn drain(endpoint: &Endpoint, connections: &TaskTracker) {
     let (sessions, visitors) = (endpoint.sessions.all(), endpoint.visitors.all());
     tokio::join!(
         join_all(sessions.iter().map(|session| session.peer.wind_down(grace))),
-        join_all(visitors.iter().map(|peer| peer.wind_down(grace))),
+        join_all(visitors.iter().map(|visitor| visitor.peer.wind_down(grace))),
     );
     connections.close();
     if tokio::time::timeout(LINGER, connections.wait()).await.is_ok() {

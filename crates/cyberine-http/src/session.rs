@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use crate::observe::{Gauge, Held};
 use crate::settings::Settings;
+use crate::visitors::Visitor;
 
 pub(crate) use stream::{Place, Reader, Stream};
 
@@ -60,6 +61,8 @@ impl SessionId {
 pub(crate) struct Session {
     pub(crate) id: SessionId,
     pub(crate) peer: Peer,
+    /// Whose it is.
+    pub(crate) visitor: Arc<Visitor>,
     principal: Principal,
     state: Mutex<State>,
     _held: Held,
@@ -105,9 +108,20 @@ impl Session {
         self.state().seen = Instant::now();
     }
 
-    /// Whether nobody has used it since `before` and nothing goes on in it: only the table keeps it.
+    /// Whether nobody has used it since `before`, and nobody waits for an answer or reads a stream: only
+    /// the table keeps it. Calls whose streams are cut do not keep it, nor does what it follows: its client
+    /// has had all that time to come back.
     fn is_idle(self: &Arc<Self>, before: Instant) -> bool {
-        Arc::strong_count(self) == 1 && self.state().seen < before && self.peer.is_idle()
+        Arc::strong_count(self) == 1 && self.state().seen < before
+    }
+}
+
+/// The use of a session by an open stream.
+pub(crate) struct InUse(Arc<Session>);
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        self.0.touch();
     }
 }
 
@@ -197,14 +211,19 @@ impl Sessions {
     ///
     /// # Errors
     /// Why there is none all the same.
-    pub(crate) fn open(&self, peer: Peer, principal: &Principal) -> Result<Arc<Session>, NoSession> {
+    pub(crate) fn open(
+        &self,
+        peer: Peer,
+        visitor: Arc<Visitor>,
+        principal: &Principal,
+    ) -> Result<Arc<Session>, NoSession> {
         if self.room(principal).is_err() {
             self.sweep();
         }
         let id = SessionId::random().map_err(|_| NoSession::NoId)?;
         let state = State { seen: Instant::now(), streams: Vec::new(), serial: 0, news: None };
         let (principal, state, held) = (principal.clone(), Mutex::new(state), self.gauge.hold());
-        let session = Arc::new(Session { id, peer, principal, state, _held: held });
+        let session = Arc::new(Session { id, peer, visitor, principal, state, _held: held });
         let mut table = self.table();
         self.room_in(&table, &session.principal)?;
         *table.of_one.entry(session.principal.clone()).or_default() += 1;

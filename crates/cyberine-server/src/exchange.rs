@@ -23,7 +23,8 @@ pub use crate::output::First;
 /// A client that sends every message by itself: all messages of one `initialize` session, or the
 /// stateless ones of whoever counts as one.
 ///
-/// What it may do at once (requests in flight, resources followed) is bounded over all its exchanges.
+/// What it may do at once (requests in flight, resources followed) is bounded over all its exchanges, the
+/// requests also over all its sessions.
 /// Dropped, it leaves calls running; [`end`](Self::end) it instead.
 pub struct Peer {
     server: Arc<Server>,
@@ -72,10 +73,12 @@ impl Peer {
         Self { server, shared: Arc::default(), session: None }
     }
 
-    /// A session, which the first exchange opens with `initialize`. Its exchanges go on when they are
-    /// dropped: a client that is gone for a moment has cancelled nothing.
+    /// A session of `client`, which the first exchange opens with `initialize`. Its exchanges go on when
+    /// they are dropped: a client that is gone for a moment has cancelled nothing. The requests in flight
+    /// are bounded over all sessions of a client and itself.
     #[must_use]
-    pub fn session(server: Arc<Server>) -> Self {
+    pub fn session(client: &Self) -> Self {
+        let server = Arc::clone(&client.server);
         let session = Session {
             client: Mutex::default(),
             live: Mutex::default(),
@@ -83,7 +86,7 @@ impl Peer {
             news: Arc::new(Output::to_news()),
             lists: tokio::sync::Mutex::new(Lists::of(&server)),
         };
-        Self { server, shared: Arc::default(), session: Some(session) }
+        Self { server, shared: Arc::new(client.shared.session()), session: Some(session) }
     }
 
     /// Serves one message of `identity`, which must be a request or a batch.

@@ -12,9 +12,9 @@ use cyberine_types::Timestamp;
 use super::{Endpoint, Link, header_texts};
 use crate::events::{self, Manner, Messages};
 use crate::identity::Admission;
-use crate::observe::Held;
 use crate::reply::{self, INVALID_REQUEST};
 use crate::session::{Place, Session, Stream};
+use crate::visitors::{StreamPlace, Visitor};
 
 /// The answer where there is no place for an event stream.
 pub(super) fn crowded() -> Response {
@@ -45,28 +45,28 @@ impl Endpoint {
             Field::Many => (None, 0),
         };
         let Some(stream) = stream else { return Ok(not_kept()) };
-        Ok(match self.place_of_stream() {
+        Ok(match self.place_of_stream(&session.visitor) {
             Some(held) => self.lasting(&session, stream, event, self.manner(until), held),
             None => crowded(),
         })
     }
 
-    /// A place for one more event stream, where there is one.
-    pub(super) fn place_of_stream(&self) -> Option<Held> {
-        self.meters.streams.hold_below(self.settings.max_streams)
+    /// A place for one more event stream of `visitor`, where there is one: no one principal takes all.
+    pub(super) fn place_of_stream(&self, visitor: &Visitor) -> Option<StreamPlace> {
+        visitor.place_of_stream(&self.meters.streams, self.settings.max_streams)
     }
 
     /// An event stream that can be taken up again.
     pub(super) fn lasting(
         &self,
-        session: &Session,
+        session: &Arc<Session>,
         stream: Arc<Stream>,
         event: u64,
         manner: Manner,
-        held: Held,
+        held: StreamPlace,
     ) -> Response {
         let primed = session.peer.revision() >= Some(Revision::V2025_11_25);
-        let Some(reader) = stream.read_from(event) else { return not_kept() };
+        let Some(reader) = stream.read_from(session, event) else { return not_kept() };
         reply::events(events::body(Messages::Lasting { reader, primed }, manner, held))
     }
 

@@ -19,10 +19,10 @@ use super::{Endpoint, Link, Outcome, header_texts};
 use crate::body::{self, NoBody};
 use crate::events::{self, Manner, Messages};
 use crate::identity::Admission;
-use crate::observe::Held;
 use crate::reply::{self, ENDED, INTERNAL, INVALID_REQUEST, SESSION_ID};
 use crate::session::{NoSession, Session};
 use crate::trace_context::{TraceContext, request_span};
+use crate::visitors::{StreamPlace, Visitor};
 
 /// The methods that are counted by name.
 const METHODS: [&str; 18] = [
@@ -89,11 +89,12 @@ impl Endpoint {
                 if let Some(Err(refused)) = params.map(|params| posted.check_params(head, &params)) {
                     return refusal(refused);
                 }
-                let exchange = self.visitors.of(&identity.principal).post(identity, body).await;
+                let visitor = self.visitors.of(&identity.principal);
+                let exchange = visitor.peer.post(identity, body).await;
                 if posted.method.as_deref() == Some("subscriptions/listen") {
-                    return self.listened(exchange, *revision, until).await;
+                    return self.listened(exchange, *revision, until, &visitor).await;
                 }
-                self.answered(exchange, *revision, None).await
+                self.answered(exchange, *revision, &visitor, None).await
             }
             Post::Initialize => self.opened(posted, head, identity, body).await,
             Post::Notification { stateless: true, .. } => reply::empty(StatusCode::ACCEPTED),
@@ -139,7 +140,7 @@ impl Endpoint {
         }
         let exchange = session.peer.post(identity, body).await;
         let revision = session.peer.revision().unwrap_or(Revision::NEWEST_LEGACY);
-        self.answered(exchange, revision, Some(session)).await
+        self.answered(exchange, revision, &session.visitor, Some(session)).await
     }
 
     /// Opens a session.
@@ -154,14 +155,15 @@ impl Endpoint {
             let reason = "initialize opens a session of its own; send it without Mcp-Session-Id";
             return refusal(posted.refusal(400, &cyberine_protocol::RpcError::invalid_request(reason)));
         }
-        let peer = Peer::session(Arc::clone(&self.server));
         let principal = identity.principal.clone();
+        let visitor = self.visitors.of(&principal);
+        let peer = Peer::session(&visitor.peer);
         let exchange = peer.post(identity, body).await;
-        let mut response = self.answered(exchange, Revision::NEWEST_LEGACY, None).await;
+        let mut response = self.answered(exchange, Revision::NEWEST_LEGACY, &visitor, None).await;
         if peer.revision().is_none() {
             return response;
         }
-        match self.sessions.open(peer, &principal).map(|session| session.id.header()) {
+        match self.sessions.open(peer, visitor, &principal).map(|session| session.id.header()) {
             Ok(Some(id)) => {
                 response.headers_mut().insert(SESSION_ID, id);
                 response
@@ -182,6 +184,7 @@ impl Endpoint {
         &self,
         exchange: Exchange,
         revision: Revision,
+        visitor: &Visitor,
         session: Option<&Arc<Session>>,
     ) -> Response {
         let first = tokio::select! {
@@ -192,8 +195,8 @@ impl Endpoint {
         };
         match first {
             First::Reply(line) => replied(line, revision),
-            First::Nothing => reply::empty(StatusCode::ACCEPTED),
-            First::Message => match (self.place_of_stream(), session) {
+            First::Nothing => reply::events(events::nothing()),
+            First::Message => match (self.place_of_stream(visitor), session) {
                 (None, _) => self.without_stream(&exchange, revision).await,
                 (Some(held), Some(session)) => {
                     self.lasting(session, session.keep(exchange), 0, self.manner(None), held)
@@ -212,15 +215,21 @@ impl Endpoint {
             reply = exchange.reply() => reply,
             () = self.over.cancelled() => return ended(),
         };
-        reply.map_or_else(|| reply::empty(StatusCode::ACCEPTED), |line| replied(line, revision))
+        reply.map_or_else(|| reply::events(events::nothing()), |line| replied(line, revision))
     }
 
     /// The answer of a listen, which begins at once, and is nothing without an event stream. It ends when
     /// whoever listens may hear no more; the call of another exchange may finish.
-    async fn listened(&self, exchange: Exchange, revision: Revision, until: Option<Timestamp>) -> Response {
+    async fn listened(
+        &self,
+        exchange: Exchange,
+        revision: Revision,
+        until: Option<Timestamp>,
+        visitor: &Visitor,
+    ) -> Response {
         match exchange.first().await {
             First::Reply(line) => replied(line, revision),
-            First::Message | First::Nothing => match self.place_of_stream() {
+            First::Message | First::Nothing => match self.place_of_stream(visitor) {
                 Some(held) => self.once(exchange, self.manner(until), held),
                 None => crowded(),
             },
@@ -228,7 +237,7 @@ impl Endpoint {
     }
 
     /// An event stream of its exchange, which ends with it.
-    fn once(&self, exchange: Exchange, manner: Manner, held: Held) -> Response {
+    fn once(&self, exchange: Exchange, manner: Manner, held: StreamPlace) -> Response {
         reply::events(events::body(Messages::Once(exchange), manner, held))
     }
 }

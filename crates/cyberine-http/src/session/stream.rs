@@ -8,7 +8,7 @@ use cyberine_server::Exchange;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::Session;
+use super::{InUse, Session};
 
 /// The number of the stream of what belongs to no request.
 pub(super) const NEWS: u64 = 0;
@@ -151,7 +151,7 @@ impl Stream {
 
     /// Reads on behind an event; whoever read before reads no more. `None` where some of what came behind
     /// it is not kept any more: nobody is given the rest as if it were all.
-    pub(crate) fn read_from(self: Arc<Self>, event: u64) -> Option<Reader> {
+    pub(crate) fn read_from(self: Arc<Self>, session: &Arc<Session>, event: u64) -> Option<Reader> {
         let mut log = self.log();
         if !log.has_all_behind(event) {
             return None;
@@ -161,7 +161,7 @@ impl Stream {
         let (number, seen) = (log.reader, event.min(log.last));
         drop(log);
         self.moved.notify_waiters();
-        Some(Reader { stream: self, number, seen })
+        Some(Reader { stream: self, number, seen, _used: InUse(Arc::clone(session)) })
     }
 
     /// What the source has next.
@@ -181,6 +181,7 @@ pub(crate) struct Reader {
     stream: Arc<Stream>,
     number: u64,
     seen: u64,
+    _used: InUse,
 }
 
 /// What a reader has to do.

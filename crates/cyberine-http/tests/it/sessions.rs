@@ -154,7 +154,9 @@ async fn a_cancellation_comes_by_a_post_of_its_own() {
         json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
     assert_eq!(say(&site, &session, cancel).await.0, 202);
     in_time(site.stage.cancelled.pass()).await;
-    assert_eq!(one.response().await.status(), 202, "a cancelled call has no answer");
+    let answer = one.response().await;
+    let kind = answer.head.get("content-type").unwrap();
+    assert_eq!((answer.status(), kind, answer.text().as_str()), (200, "text/event-stream", ":\n\n"));
     site.stage.go.open(1);
     assert_eq!(two.response().await.json()["id"], json!(2));
 }
@@ -250,4 +252,77 @@ async fn sessions_are_bounded_and_idle_ones_make_room() {
     client.request("POST", &[("Authorization", "Bearer eve"), JSON, ACCEPT], &initialize(NEW)).await;
     assert_eq!(client.response().await.status(), 503);
     assert_eq!(site.meters.load().sessions, 3);
+}
+
+#[tokio::test]
+async fn a_session_that_follows_something_ends_all_the_same_unless_somebody_listens() {
+    let idle = Duration::from_millis(50);
+    let site = Site::with(Settings { session_idle: idle, ..Settings::default() }).await;
+    let follow =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/subscribe", "params": { "uri": "x://a" } });
+    // On a slow day one is idle before it is listened to.
+    let mut listener = loop {
+        let session = open(site.address, NEW, &[]).await;
+        let mut client = site.client().await;
+        client.get(&session, None).await;
+        if client.head().await.status == 200 {
+            break client;
+        }
+    };
+    assert!(listener.event().await.is_some());
+    for _ in 0..3 {
+        let session = open(site.address, NEW, &[]).await;
+        let _on_a_slow_day_it_is_gone = say(&site, &session, follow.clone()).await;
+    }
+    site.until(|meters| meters.load().sessions == 1).await;
+    drop(listener);
+    site.until(|meters| meters.load().sessions == 0).await;
+}
+
+#[tokio::test]
+async fn one_principal_takes_neither_all_streams_nor_more_calls_by_more_sessions() {
+    let site = Site::with(Settings { max_streams: 70, ..Settings::default() }).await;
+    let (ada, bob) = (("Authorization", "Bearer ada"), ("Authorization", "Bearer bob"));
+    let by = |session: &Session, who, more| {
+        let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        [session.headers(), vec![own(who), own(more)]].concat()
+    };
+    let mut streams = Vec::new();
+    for at in 0..65 {
+        let session = open(site.address, NEW, &[ada]).await;
+        let mut client = site.client().await;
+        client.request("GET", &borrowed(&by(&session, ada, ("Accept", "text/event-stream"))), b"").await;
+        assert_eq!(client.head().await.status, if at < 64 { 200 } else { 503 });
+        streams.push(client);
+    }
+    let session = open(site.address, NEW, &[bob]).await;
+    let mut client = site.client().await;
+    client.request("GET", &borrowed(&by(&session, bob, ("Accept", "text/event-stream"))), b"").await;
+    assert_eq!(client.head().await.status, 200);
+    drop(streams);
+
+    let mut calls = Vec::new();
+    let wait = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "wait" } });
+    let wait = wait.to_string();
+    for _ in 0..2 {
+        let session = open(site.address, NEW, &[ada]).await;
+        let headers = [by(&session, ada, JSON), vec![(ACCEPT.0.to_owned(), ACCEPT.1.to_owned())]].concat();
+        for _ in 0..128 {
+            let mut client = site.client().await;
+            client.request("POST", &borrowed(&headers), wait.as_bytes()).await;
+            in_time(site.stage.begun.pass()).await;
+            calls.push(client);
+        }
+    }
+    for (who, served) in [(ada, false), (bob, true)] {
+        let session = open(site.address, NEW, &[who]).await;
+        let headers = [by(&session, who, JSON), vec![(ACCEPT.0.to_owned(), ACCEPT.1.to_owned())]].concat();
+        let mut client = site.client().await;
+        client.request("POST", &borrowed(&headers), wait.as_bytes()).await;
+        if served {
+            in_time(site.stage.begun.pass()).await;
+        } else {
+            assert_eq!(client.response().await.error().0, -33003);
+        }
+    }
 }

@@ -19,7 +19,8 @@ const END_WAIT: Duration = Duration::from_millis(200);
 
 /// One client's places, and the tasks that work for it.
 pub(crate) struct Shared {
-    pub(super) places: Places,
+    /// Those of all sessions of the client.
+    pub(super) places: Arc<Places>,
     pub(super) reads: Arc<Semaphore>,
     pub(super) follows: Follows,
     /// Calls in flight.
@@ -32,8 +33,14 @@ pub(crate) struct Shared {
 
 impl Default for Shared {
     fn default() -> Self {
+        Self::with(Arc::new(Places::new()))
+    }
+}
+
+impl Shared {
+    fn with(places: Arc<Places>) -> Self {
         Self {
-            places: Places::new(),
+            places,
             reads: Arc::new(Semaphore::new(MAX_READS)),
             follows: Follows::new(),
             calls: TaskTracker::new(),
@@ -41,9 +48,12 @@ impl Default for Shared {
             scope: CancellationToken::new(),
         }
     }
-}
 
-impl Shared {
+    /// That of a client's session, which takes the places of the client and shares nothing else with it.
+    pub(crate) fn session(&self) -> Self {
+        Self::with(Arc::clone(&self.places))
+    }
+
     /// Ends everything: gives calls in flight `grace` to finish, then cancels them, what goes on in
     /// the background and what is followed. Each step is bounded.
     pub(crate) async fn wind_down(&self, grace: Duration) {
