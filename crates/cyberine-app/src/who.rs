@@ -7,7 +7,7 @@ use std::time::Duration;
 use cyberine_http::identity::{Claims, Either, Fixed, Jwt, JwtRules, KeySource, Resolver, Token, TokenTable};
 use cyberine_types::Identity;
 
-use crate::config::{AccessConfig, ConfigSource, IdentityConfig, IdentityMode, JwtConfig};
+use crate::config::{AccessConfig, ConfigSource, IdentityConfig, IdentityMode, JwtConfig, TokenConfig};
 use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::home::Home;
@@ -63,7 +63,9 @@ impl Callers {
             let fixed = Fixed::new(identity.profile(environment.user()));
             return Ok(Self { resolver: Arc::new(fixed), jwt: None });
         }
-        let table = (!identity.token.is_empty()).then(|| Arc::new(table(identity)) as Arc<dyn Resolver>);
+        let table = (!identity.token.is_empty())
+            .then(|| table(identity, environment.user()).map(|table| Arc::new(table) as Arc<dyn Resolver>))
+            .transpose()?;
         let jwt =
             identity.jwt.as_ref().map(|jwt| tokens_of(jwt, identity, home).map(Arc::new)).transpose()?;
         let of_jwt = jwt.clone().map(|jwt| jwt as Arc<dyn Resolver>);
@@ -76,13 +78,35 @@ impl Callers {
     }
 }
 
-fn table(identity: &IdentityConfig) -> TokenTable {
+/// The tokens that were handed out, where the system calls its user `user`.
+fn table(identity: &IdentityConfig, user: &str) -> Result<TokenTable, Problem> {
+    let (profile, tenant) = (identity.profile(user), identity.tenant());
+    let is_nowhere = |token: &&TokenConfig| token.tenant.is_none() && identity.tenant.is_none();
+    let mut nowhere = identity.token.iter().filter(is_nowhere);
+    if let Some(token) = nowhere.find(|token| token.identity(tenant).principal == profile.principal) {
+        let name = token.name.as_str();
+        return Err(wrong(&format!(
+            "the token of `{name}` names no tenant, so whoever brings it would be the user of this machine, \
+             `{tenant}/{name}`: give its `[[identity.token]]` a `tenant`"
+        )));
+    }
     let tokens = identity.token.iter().map(|token| Token {
         digest: token.sha256.0,
-        identity: Arc::new(token.identity(identity.tenant())),
+        identity: Arc::new(token.identity(tenant)),
         expires: token.expires,
     });
-    TokenTable::new(tokens.collect())
+    Ok(TokenTable::new(tokens.collect()))
+}
+
+/// The tenant of whoever brings a token of the issuer, where no claim names it.
+fn tenant<'a>(jwt: &'a JwtConfig, identity: &'a IdentityConfig) -> Result<&'a str, Problem> {
+    if jwt.tenant.is_none() && jwt.tenant_claim.is_none() && identity.tenant.is_none() {
+        return Err(wrong(
+            "`[identity.jwt]` names no tenant, so whoever its issuer calls as this machine calls its user would \
+             be that user: set `tenant` or `tenant_claim` in it, or `tenant` in `[identity]`",
+        ));
+    }
+    Ok(jwt.tenant.as_ref().map_or(identity.tenant(), |tenant| tenant.as_str()))
 }
 
 fn tokens_of(jwt: &JwtConfig, identity: &IdentityConfig, home: &Home) -> Result<Jwt, Problem> {
@@ -94,7 +118,6 @@ fn tokens_of(jwt: &JwtConfig, identity: &IdentityConfig, home: &Home) -> Result<
         (None, Some(file)) => Arc::new(KeyFile(home.directory().join(file))),
         (None, None) => return Err(wrong("`[identity.jwt]` needs `jwks_url` or `jwks_file`")),
     };
-    let tenant = jwt.tenant.as_ref().map_or(identity.tenant(), |tenant| tenant.as_str());
     let rules = JwtRules {
         issuer: jwt.issuer.clone(),
         audience: jwt.audience.clone(),
@@ -106,7 +129,7 @@ fn tokens_of(jwt: &JwtConfig, identity: &IdentityConfig, home: &Home) -> Result<
             audiences: jwt.audiences_claim.clone(),
             org_scope: jwt.org_scope_claim.clone(),
         },
-        tenant: tenant.to_owned(),
+        tenant: tenant(jwt, identity)?.to_owned(),
         leeway: Duration::from_secs(jwt.leeway_secs),
     };
     Jwt::new(rules, source).map_err(|why| wrong(&format!("[identity.jwt]: {why}")))
@@ -127,4 +150,48 @@ fn nobody(home: &Home) -> Problem {
 
 fn shown(path: &Path) -> String {
     path.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> IdentityConfig {
+        AccessConfig::of(&ConfigSource::of("c.toml", text)).unwrap().identity
+    }
+
+    fn refused<T>(result: Result<T, Problem>) -> Option<String> {
+        let problem = result.err()?;
+        assert_eq!(problem.exit, Exit::Configuration);
+        Some(problem.message)
+    }
+
+    #[test]
+    fn nobody_is_the_user_of_this_machine_by_a_token_that_does_not_say_so() {
+        let token = format!("[[identity.token]]\nname = \"ada\"\nsha256 = \"{}\"\n", "ab".repeat(32));
+        let said = refused(table(&read(&token), "ada")).unwrap();
+        assert!(said.contains("`local/ada`") && said.contains("`tenant`"), "{said}");
+        assert!(refused(table(&read(&format!("[identity]\nuser = \"ada\"\n{token}")), "ben")).is_some());
+        for (text, user) in [
+            (token.clone(), "ben"),
+            (format!("[identity]\ntenant = \"acme\"\n{token}"), "ada"),
+            (format!("{token}tenant = \"acme\"\n"), "ada"),
+            (format!("{token}tenant = \"local\"\n"), "ada"),
+        ] {
+            assert_eq!(refused(table(&read(&text), user)), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_issuer_has_a_tenant() {
+        let jwt = "[identity.jwt]\nissuer = \"i\"\naudience = \"a\"\njwks_file = \"k\"\n";
+        let of = |text: &str| {
+            let identity = read(text);
+            tenant(identity.jwt.as_ref().unwrap(), &identity).map(str::to_owned)
+        };
+        assert!(refused(of(jwt)).unwrap().contains("`tenant_claim`"));
+        assert_eq!(of(&format!("{jwt}tenant = \"acme\"\n")).ok().as_deref(), Some("acme"));
+        assert_eq!(of(&format!("[identity]\ntenant = \"acme\"\n{jwt}")).ok().as_deref(), Some("acme"));
+        assert!(of(&format!("{jwt}tenant_claim = \"org\"\n")).is_ok());
+    }
 }

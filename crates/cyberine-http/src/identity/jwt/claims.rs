@@ -6,6 +6,9 @@ use crate::identity::{Rejection, checked_name, checked_tenant};
 /// The most audiences a token may name.
 const MOST_AUDIENCES: usize = 64;
 
+/// The tenant of processes of this machine.
+const LOCAL: &str = "local";
+
 /// Which claims of a token name whom.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claims {
@@ -28,6 +31,8 @@ impl Claims {
             None => tenant,
             Some(claim) => {
                 let named = text(claims, claim).and_then(|name| checked_tenant(name).ok());
+                // This machine's is no issuer's to give.
+                let named = named.filter(|name| *name != LOCAL);
                 named.ok_or(Rejection::Invalid("the token does not name a tenant"))?
             }
         };
@@ -101,6 +106,7 @@ mod tests {
             ("sub", json!(["a"])),
             ("org", json!("a/b")),
             ("org", Value::Null),
+            ("org", json!("local")),
             ("groups", json!([1])),
             ("groups", json!({ "a": 1 })),
             ("groups", json!(["a\u{202e}"])),
