@@ -24,9 +24,6 @@ const INTERRUPT: u64 = 3;
 /// How the program begins to say that it tries again; why stands beside it.
 const RECONNECTING: &str = "Reconnecting...";
 
-/// Sandboxes in which a command could change something.
-const LOOSE: &[&str] = &["workspaceWrite", "dangerFullAccess"];
-
 /// What a turn begins with.
 pub(crate) struct Opening {
     /// The directory the agent works in: an absolute path.
@@ -43,6 +40,8 @@ enum Awaited {
     Initialize = 0,
     Thread = 1,
     Turn = 2,
+    /// Nothing more: the turn is told of by notices until its end.
+    Nothing = 4,
 }
 
 /// Holds one turn of dialogue. The last message of the model is the answer, and those before it are
@@ -114,11 +113,13 @@ impl AppServerParser {
             }
             Message::Request { id, method, .. } => say(&message::answer(id, method, self.stopping), out),
             Message::Notice { method, params }
-                if self.awaited == Awaited::Turn && !self.is_another(params) =>
+                if self.awaited >= Awaited::Turn && !self.is_another(params) =>
             {
                 self.notice(method, params, out)?;
             }
-            Message::Answer { id, outcome } if id == self.awaited as u64 => {
+            Message::Answer { id, outcome }
+                if id == self.awaited as u64 && self.awaited != Awaited::Nothing =>
+            {
                 let answered = match outcome {
                     Ok(result) => self.answered(result, out),
                     Err(error) => Err(self.complained(error)),
@@ -154,10 +155,10 @@ impl AppServerParser {
                 if thread.is_empty() {
                     return Err(protocol("it started a thread without an id"));
                 }
-                let sandbox = text(&result["sandbox"]["type"]);
-                if LOOSE.contains(&sandbox) {
+                if let Some(differs) = message::is_not_as_asked(result) {
+                    let told = self.quoter.head(&differs);
                     let detail = format!(
-                        "it was told to let nothing be changed, and works in `{sandbox}`: see what of its configuration says so"
+                        "it was told to let nothing be changed, and answers {told}: see what of its configuration says so"
                     );
                     return Err(TurnError::Rejected { detail });
                 }
@@ -165,13 +166,25 @@ impl AppServerParser {
                 self.awaited = Awaited::Turn;
                 say(&message::start_turn(Awaited::Turn as u64, thread, &mut self.opening), out);
             }
-            Awaited::Turn => text(&result["turn"]["id"]).clone_into(&mut self.turn),
+            Awaited::Turn => {
+                self.awaited = Awaited::Nothing;
+                self.begin_turn(&result["turn"]);
+            }
+            Awaited::Nothing => {}
         }
         Ok(())
     }
 
+    /// Takes down which turn it is, once: what comes later has to be of that one.
+    fn begin_turn(&mut self, turn: &Value) {
+        if self.turn.is_empty() {
+            text(&turn["id"]).clone_into(&mut self.turn);
+        }
+    }
+
     fn notice(&mut self, method: &str, params: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
         match method {
+            "turn/started" => self.begin_turn(&params["turn"]),
             "item/agentMessage/delta" => {
                 self.begin_message(text(&params["itemId"]), false);
                 self.uncounted = true;
@@ -346,7 +359,7 @@ impl Wire for AppServerParser {
     }
 
     fn is_greeting(&self) -> bool {
-        self.awaited != Awaited::Turn && self.outcome.is_none()
+        self.awaited < Awaited::Turn && self.outcome.is_none()
     }
 
     fn finish(&mut self, end: End, out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError> {

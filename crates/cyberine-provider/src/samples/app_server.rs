@@ -59,6 +59,10 @@ fn what_goes_wrong_is_told_however_it_arrives() {
             ("half_a_character", "ok", "a\u{fffd}."),
             ("broken_line_is_no_success", "protocol", "Remark."),
             ("unknown_status", "protocol", ""),
+            ("has_the_network", "rejected", ""),
+            ("says_nothing_of_its_sandbox", "rejected", ""),
+            ("would_ask_somebody", "rejected", ""),
+            ("answers_twice", "ok", "Hello"),
         ],
     );
     let tool = &of(&read, "tool_after_a_remark");

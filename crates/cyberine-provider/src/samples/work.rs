@@ -48,8 +48,7 @@ const GREETED: &str =
     "{\"id\":0,\"result\":{\"protocolVersion\":1}}\n{\"id\":1,\"result\":{\"sessionId\":\"s\"}}\n";
 
 /// The same of `codex app-server`.
-const THREAD: &str =
-    "{\"id\":0,\"result\":{}}\n{\"id\":1,\"result\":{\"thread\":{\"id\":\"t\"}}}\n{\"id\":2,\"result\":{}}\n";
+const THREAD: &str = "{\"id\":0,\"result\":{}}\n{\"id\":1,\"result\":{\"thread\":{\"id\":\"t\"},\"sandbox\":{\"type\":\"readOnly\"},\"approvalPolicy\":\"never\"}}\n{\"id\":2,\"result\":{}}\n";
 
 /// All events of `text`, at a dollar a million tokens.
 fn events(wire: NewWire, text: &str) -> Vec<TurnEvent> {

@@ -7,7 +7,7 @@ use cyberine_types::{Billing, CostBasis};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{KEY, block_on, provider, script, take, take_with, turn};
+use crate::support::{KEY, Taken, block_on, provider, script, take, take_with, turn};
 
 const LINES: &str = concat!(
     r#"{"type":"item.completed","item":{"id":"item_1","type":"agent_message","text":"Hello"}}"#,
@@ -88,17 +88,28 @@ fn completed(status: &str) -> String {
     )
 }
 
+/// What it answers to `thread/start`.
+const THREAD: &str =
+    r#"{"thread":{"id":"t"},"sandbox":{"type":"readOnly","networkAccess":false},"approvalPolicy":"never"}"#;
+/// What it answers to `turn/start`.
+const TURN: &str = r#"echo '{"id":2,"result":{"turn":{"id":"u"}}}'"#;
+
 /// A stand-in for `codex app-server` that writes down what it was given and hears, says `lines` of its
 /// turn, and does `end`.
 fn server(directory: &Path, lines: &[&str], end: &str) -> Value {
+    server_that(directory, TURN, lines, end)
+}
+
+/// One that does `turn` once it is asked for the turn.
+fn server_that(directory: &Path, turn: &str, lines: &[&str], end: &str) -> Value {
     let here = directory.to_str().unwrap();
     let lines: String = lines.iter().map(|line| format!("echo '{line}'\n")).collect();
     let text = format!(
         "#!/bin/sh\nenv > {here}/env\nfor arg; do echo \"$arg\"; done > {here}/args\n\
          echo x > \"$CODEX_HOME/session\"\nstat -c %a \"$CODEX_HOME\" > {here}/mode\n\
          hear() {{ read -r line; printf '%s\\n' \"$line\" >> {here}/heard; }}\n\
-         hear; echo '{{\"id\":0,\"result\":{{}}}}'\nhear; hear; echo '{{\"id\":1,\"result\":{{\"thread\":{{\"id\":\"t\"}}}}}}'\n\
-         hear; echo '{{\"id\":2,\"result\":{{\"turn\":{{\"id\":\"u\"}}}}}}'\n{lines}{end}\n"
+         hear; echo '{{\"id\":0,\"result\":{{}}}}'\nhear; hear; echo '{{\"id\":1,\"result\":{THREAD}}}'\n\
+         hear; {turn}\n{lines}{end}\n"
     );
     json!({ "kind": "codex-cli", "form": "app-server", "program": script(directory, "codex", &text) })
 }
@@ -161,11 +172,11 @@ fn a_dialogue_takes_its_key_by_the_environment_and_says_it_nowhere() {
     assert!(!read(scratch.path(), "heard").contains(KEY));
 }
 
-#[test]
-fn a_dialogue_that_is_cancelled_is_told_so_and_says_what_it_used() {
+/// Cancels at the first words of a server that does `turn` once it is asked for the turn.
+fn cancelled_after(begin: &str) -> (tempfile::TempDir, Taken) {
     let scratch = tempfile::tempdir().unwrap();
     let end = format!("hear\necho '{USED}'\necho '{}'\nexec sleep 600", completed("interrupted"));
-    let config = server(scratch.path(), &[DELTA], &end);
+    let config = server_that(scratch.path(), begin, &[DELTA], &end);
     let cancel = CancellationToken::new();
     let taken = block_on(async {
         take_with(&provider(config), turn("x"), cancel.clone(), |event| {
@@ -175,11 +186,21 @@ fn a_dialogue_that_is_cancelled_is_told_so_and_says_what_it_used() {
         })
         .await
     });
-    assert_eq!(taken.outcome, Err(TurnError::Cancelled));
-    assert_eq!(taken.usage.map(|usage| (usage.input, usage.output)), Some((3, 2)));
-    let last = &heard(scratch.path())[4];
-    assert_eq!(
-        (&last["method"], &last["params"]),
-        (&json!("turn/interrupt"), &json!({ "threadId": "t", "turnId": "u" }))
-    );
+    (scratch, taken)
+}
+
+#[test]
+fn a_dialogue_that_is_cancelled_is_told_so_and_says_what_it_used() {
+    let started = r#"echo '{"method":"turn/started","params":{"threadId":"t","turn":{"id":"u"}}}'"#;
+    for begin in [TURN, started] {
+        let (scratch, taken) = cancelled_after(begin);
+        assert_eq!(taken.outcome, Err(TurnError::Cancelled), "{begin}");
+        assert_eq!(taken.usage.map(|usage| (usage.input, usage.output)), Some((3, 2)), "{begin}");
+        let last = &heard(scratch.path())[4];
+        assert_eq!(
+            (&last["method"], &last["params"]),
+            (&json!("turn/interrupt"), &json!({ "threadId": "t", "turnId": "u" })),
+            "{begin}"
+        );
+    }
 }

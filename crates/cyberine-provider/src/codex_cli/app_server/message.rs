@@ -14,15 +14,29 @@ pub(super) fn initialized() -> Value {
     json!({ "method": "initialized" })
 }
 
+/// The policy of a thread in which nobody is asked.
+const NEVER: &str = "never";
+
 /// A thread that is nowhere kept, in which nothing may be changed and nobody is asked.
 pub(super) fn start_thread(id: u64, opening: &Opening) -> Value {
     let mut params = json!({
-        "cwd": opening.cwd, "approvalPolicy": "never", "sandbox": "read-only", "ephemeral": true,
+        "cwd": opening.cwd, "approvalPolicy": NEVER, "sandbox": "read-only", "ephemeral": true,
     });
     if let Some(model) = &opening.model {
         params["model"] = json!(model);
     }
     json!({ "id": id, "method": "thread/start", "params": params })
+}
+
+/// What of the answer to [`start_thread`] is not as it was asked for: it is to say that nothing can be
+/// changed, that commands have no network and that nobody is asked.
+pub(super) fn is_not_as_asked(thread: &Value) -> Option<String> {
+    let (sandbox, policy) = (&thread["sandbox"], &thread["approvalPolicy"]);
+    let network = &sandbox["networkAccess"];
+    if sandbox["type"] != "readOnly" || !(network.is_null() || *network == false) {
+        return Some(format!("`sandbox` {sandbox}"));
+    }
+    (*policy != NEVER).then(|| format!("`approvalPolicy` {policy}"))
 }
 
 /// The question; takes the prompt and the schema out of `opening`.
@@ -82,6 +96,36 @@ mod tests {
         for method in ["item/tool/call", "item/tool/requestUserInput", "account/chatgptAuthTokens/refresh"] {
             assert_eq!(answer(&json!(1), method, false)["error"]["code"], -32601, "{method}");
         }
+    }
+
+    #[test]
+    fn a_thread_is_as_asked_only_where_it_says_so() {
+        let told = |sandbox: Value, policy: Value| {
+            is_not_as_asked(&json!({ "sandbox": sandbox, "approvalPolicy": policy }))
+        };
+        let closed = json!({ "type": "readOnly", "networkAccess": false });
+        assert_eq!(told(closed.clone(), json!("never")), None);
+        assert_eq!(told(json!({ "type": "readOnly" }), json!("never")), None);
+        for policy in [json!("on-request"), json!("untrusted"), json!({ "granular": {} }), Value::Null] {
+            assert!(
+                told(closed.clone(), policy.clone()).unwrap().starts_with("`approvalPolicy` "),
+                "{policy}"
+            );
+        }
+        for sandbox in [
+            Value::Null,
+            json!("read-only"),
+            json!({}),
+            json!({ "type": "workspaceWrite" }),
+            json!({ "type": "dangerFullAccess" }),
+            json!({ "type": "externalSandbox", "networkAccess": "enabled" }),
+            json!({ "type": "fullAccess" }),
+            json!({ "type": "readOnly", "networkAccess": true }),
+            json!({ "type": "readOnly", "networkAccess": "enabled" }),
+        ] {
+            assert!(told(sandbox.clone(), json!("never")).unwrap().starts_with("`sandbox` "), "{sandbox}");
+        }
+        assert!(is_not_as_asked(&json!({})).is_some());
     }
 
     #[test]

@@ -36,7 +36,10 @@ pub(super) fn hold_one(request: &Request, script: &Script) -> Result<ExitCode, P
                     model.clone_into(&mut role);
                 }
                 let sandbox = json!({ "type": "readOnly", "networkAccess": false });
-                write(&json!({ "id": id, "result": { "thread": { "id": THREAD }, "sandbox": sandbox } }))?;
+                let thread = json!({ "id": THREAD });
+                write(
+                    &json!({ "id": id, "result": { "thread": thread, "sandbox": sandbox, "approvalPolicy": "never" } }),
+                )?;
             }
             Some("turn/start") => {
                 write(&json!({ "id": id, "result": { "turn": { "id": TURN, "status": "inProgress" } } }))?;
