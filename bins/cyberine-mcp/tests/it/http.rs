@@ -79,7 +79,11 @@ fn token_arguments_have_no_place_over_http() {
     let uri = "cyberine://runs/5b1e7c0a-8f0b-4a55-9d1b-2a4b7b7d0c11?authToken=hunter22-hunter22";
     let read = served.ask(&Asked::modern("resources/read", Some(uri), json!({ "uri": uri })));
     let error = &read.json["error"];
-    assert_eq!((&error["code"], &error["data"]["reason"]), (&json!(-32602), &json!("token_in_uri")), "{read:?}");
+    assert_eq!(
+        (&error["code"], &error["data"]["reason"]),
+        (&json!(-32602), &json!("token_in_uri")),
+        "{read:?}"
+    );
     assert!(!read.text.contains("hunter22"), "{read:?}");
     let in_query = modern("query_runs", &json!({})).at("/mcp?access_token=hunter22-hunter22");
     assert_eq!(served.ask(&in_query).status, 400);

@@ -73,7 +73,8 @@ impl Door {
     fn refused(&self, rejection: Rejection, peer: SocketAddr) -> Refusal {
         // Only who tries credentials in vain is held back: whoever has none yet asks where to get one, and
         // what is no matter of the token stays what it is.
-        let is_try = matches!(rejection, Rejection::Malformed(_) | Rejection::Unknown | Rejection::Invalid(_));
+        let is_try =
+            matches!(rejection, Rejection::Malformed(_) | Rejection::Unknown | Rejection::Invalid(_));
         let weather = {
             let mut storm = self.storm.lock().unwrap_or_else(PoisonError::into_inner);
             storm.rejected(is_try.then(|| peer.ip()), Instant::now())
@@ -188,10 +189,7 @@ mod tests {
     struct Shut(Rejection);
 
     impl Resolver for Shut {
-        fn resolve<'a>(
-            &'a self,
-            _facts: &'a TransportFacts,
-        ) -> BoxFuture<'a, Result<Admission, Rejection>> {
+        fn resolve<'a>(&'a self, _facts: &'a TransportFacts) -> BoxFuture<'a, Result<Admission, Rejection>> {
             Box::pin(std::future::ready(Err(self.0.clone())))
         }
     }

@@ -86,7 +86,6 @@ fn is_token(text: &str) -> bool {
     !body.is_empty() && body.bytes().all(is_part)
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,7 +13,8 @@ pub fn has_parameter(query: &str, names: &[&str]) -> bool {
 
 /// `text` with its percent-encoded bytes and the pluses that stand for spaces as they are meant.
 fn decoded(text: &str) -> Vec<u8> {
-    let digit = |byte: Option<&u8>| char::from(*byte?).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let digit =
+        |byte: Option<&u8>| char::from(*byte?).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let (mut plain, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let Some((byte, behind)) = rest.split_first() {
         rest = behind;
@@ -50,9 +51,16 @@ mod tests {
         ] {
             assert!(has_parameter(query, &["id", "access_token"]), "{query}");
         }
-        for query in
-            ["", "a", "x=access_token", "access_tokens=3", "access_token%", "access%255Ftoken=t", "access%5", "%"]
-        {
+        for query in [
+            "",
+            "a",
+            "x=access_token",
+            "access_tokens=3",
+            "access_token%",
+            "access%255Ftoken=t",
+            "access%5",
+            "%",
+        ] {
             assert!(!has_parameter(query, &["access_token"]), "{query}");
         }
     }

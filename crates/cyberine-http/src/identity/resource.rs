@@ -113,8 +113,7 @@ mod tests {
 
     #[test]
     fn the_metadata_lies_where_rfc_9728_wants_it() {
-        let of =
-            |url: &str| ProtectedResource::at(url).unwrap().with_authorization_server("https://login");
+        let of = |url: &str| ProtectedResource::at(url).unwrap().with_authorization_server("https://login");
         let deep = of("https://mcp.example.org:8443/team/mcp/");
         assert_eq!(deep.resource(), "https://mcp.example.org:8443/team/mcp");
         assert_eq!(

@@ -115,7 +115,10 @@ mod tests {
             storm.rejected(Some(IpAddr::from(host.to_be_bytes())), start);
         }
         assert_eq!(storm.peers.len(), MOST);
-        assert!(storm.rejected(Some(address("200.0.0.1")), start).wait.is_some(), "the others share one allowance");
+        assert!(
+            storm.rejected(Some(address("200.0.0.1")), start).wait.is_some(),
+            "the others share one allowance"
+        );
         storm.rejected(Some(address("200.0.0.1")), start + EACH * 2);
         assert!(storm.peers.len() <= 1, "{}", storm.peers.len());
     }

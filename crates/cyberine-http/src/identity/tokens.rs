@@ -107,9 +107,7 @@ impl Resolver for TokenTable {
                 Some(token) if token.expires.is_some_and(|at| at <= self.clock.now()) => {
                     Err(Rejection::Invalid("the token has expired"))
                 }
-                Some(token) => {
-                    Ok(Admission { identity: Arc::clone(&token.identity), until: token.expires })
-                }
+                Some(token) => Ok(Admission { identity: Arc::clone(&token.identity), until: token.expires }),
             },
         };
         Box::pin(std::future::ready(resolved))

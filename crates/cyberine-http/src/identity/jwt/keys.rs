@@ -95,12 +95,10 @@ impl Keys {
         let held = self.held();
         match held.key(id, algorithm) {
             Some(key) if held.is_younger_than(STALE) => Ok(key),
-            _ if held.fault.is_some() || !held.is_younger_than(STALE) => {
-                Err(Rejection::Unavailable {
-                    what: "the keys of the issuer cannot be had now",
-                    after: held.wait(),
-                })
-            }
+            _ if held.fault.is_some() || !held.is_younger_than(STALE) => Err(Rejection::Unavailable {
+                what: "the keys of the issuer cannot be had now",
+                after: held.wait(),
+            }),
             _ => Err(Rejection::Invalid("the token is signed with a key its issuer does not publish")),
         }
     }
