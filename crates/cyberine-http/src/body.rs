@@ -5,6 +5,7 @@ use axum::http::header::CONTENT_LENGTH;
 use bytes::{Bytes, BytesMut};
 use http_body::Body;
 use http_body_util::BodyExt as _;
+use tokio_util::sync::CancellationToken;
 
 /// The most bytes of a body over the limit that are read and thrown away, so that a client that
 /// writes all of it before it reads sees why it was refused.
@@ -19,14 +20,17 @@ pub(crate) enum NoBody {
     TooSlow,
     /// The client went away, or its chunks cannot be read.
     Broken,
+    /// The server stopped before all of it was there.
+    Stopping,
 }
 
-/// Reads a body of at most `limit` bytes, within `time`.
+/// Reads a body of at most `limit` bytes, within `time`, and until the server stops.
 pub(crate) async fn read(
     headers: &HeaderMap,
     mut body: impl Body<Data = Bytes> + Unpin,
     limit: usize,
     time: Duration,
+    closing: &CancellationToken,
 ) -> Result<Bytes, NoBody> {
     let declared = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     let reading = async {
@@ -40,7 +44,11 @@ pub(crate) async fn read(
         }
         whole
     };
-    tokio::time::timeout(time, reading).await.unwrap_or(Err(NoBody::TooSlow))
+    tokio::select! {
+        biased;
+        read = tokio::time::timeout(time, reading) => read.unwrap_or(Err(NoBody::TooSlow)),
+        () = closing.cancelled() => Err(NoBody::Stopping),
+    }
 }
 
 async fn whole(body: &mut (impl Body<Data = Bytes> + Unpin), limit: usize) -> Result<Bytes, NoBody> {

@@ -57,6 +57,8 @@ pub(crate) struct Endpoint {
     pub(crate) meters: Meters,
     /// Numbers requests, for the logs of both sides.
     pub(crate) numbers: AtomicU64,
+    /// Set from when on nothing new begins.
+    pub(crate) closing: CancellationToken,
     /// Ends what is still open when the time of the end is over.
     pub(crate) over: CancellationToken,
 }

@@ -1,7 +1,7 @@
 //! The forms of an answer.
 
 use axum::body::Body;
-use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 
@@ -47,6 +47,12 @@ pub(crate) fn refusal(status: StatusCode, code: i32, reason: &str) -> Response {
 pub(crate) fn busy(reason: &str) -> Response {
     let mut response = refusal(StatusCode::SERVICE_UNAVAILABLE, BUSY, reason);
     response.headers_mut().insert(RETRY_AFTER, RETRY_SECONDS);
+    response
+}
+
+/// Ends the connection with this answer: what is left of its request would be taken for the next one.
+pub(crate) fn last(mut response: Response) -> Response {
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
 

@@ -11,7 +11,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -90,7 +90,9 @@ impl HttpServer {
     /// Dropped half way, it leaves connections open and calls running; cancel `stop` instead.
     pub async fn serve(self, listener: TcpListener, stop: CancellationToken) {
         let Self { server, door, guard, settings, routes, observer, meters } = self;
+        let (closing, killed) = (CancellationToken::new(), CancellationToken::new());
         let endpoint = Arc::new(Endpoint {
+            closing: closing.clone(),
             sessions: Sessions::new(&settings, meters.sessions.clone()),
             visitors: Visitors::new(Arc::clone(&server)),
             numbers: AtomicU64::new(1),
@@ -104,7 +106,6 @@ impl HttpServer {
             meters,
         });
         let connections = TaskTracker::new();
-        let (closing, killed) = (CancellationToken::new(), CancellationToken::new());
         let accepting = async {
             let room = Arc::new(Semaphore::new(endpoint.settings.max_connections));
             let mut fails = false;
@@ -177,13 +178,25 @@ async fn connection(
         .max_headers(settings.max_headers)
         .max_buf_size(settings.max_head.max(LEAST_HEAD));
     let io = TokioIo::new(Stalling::new(stream, settings.write_timeout));
+    let begun = Notify::new();
     let service = service_fn(|request| {
+        begun.notify_one();
         let endpoint = Arc::clone(&endpoint);
         async move { Ok::<_, std::convert::Infallible>(endpoint.answer(request, link).await) }
     });
+    let silent = async {
+        let limit = settings.first_head_timeout.min(settings.head_timeout);
+        if tokio::time::timeout(limit, begun.notified()).await.is_ok() {
+            std::future::pending::<()>().await;
+        }
+    };
     let mut serving = std::pin::pin!(builder.serve_connection(io, service));
     let served = tokio::select! {
         served = serving.as_mut() => served,
+        () = silent => {
+            tracing::debug!("a connection was closed on which no request came in time");
+            return;
+        }
         () = closing.cancelled() => {
             serving.as_mut().graceful_shutdown();
             serving.await

@@ -14,8 +14,9 @@ pub struct Settings {
     pub origins: Vec<String>,
     /// Connections at once. Further ones wait in the queue of the listener.
     pub max_connections: usize,
-    /// Event streams at once. Below the connections, so that requests still get through; further ones
-    /// are refused with 503.
+    /// Event streams at once. Below the connections, so that requests still get through; one principal
+    /// has at most half of them, or 64 where that is more. A further one is refused with 503, unless it is
+    /// the answer of a call, which is then its reply alone.
     pub max_streams: usize,
     /// Sessions of the `initialize` era at once. Further ones are refused with 503, once those that
     /// were idle for too long are ended.
@@ -28,6 +29,9 @@ pub struct Settings {
     pub max_headers: usize,
     /// The longest head of a request in bytes, at least 8 KiB; a longer one is answered with 431.
     pub max_head: usize,
+    /// How long the first head of a connection may take: one that says nothing soon gives its place to
+    /// others. At most [`head_timeout`](Self::head_timeout).
+    pub first_head_timeout: Duration,
     /// How long the head of a request may take, or the next one may be waited for.
     pub head_timeout: Duration,
     /// How long the body of a request may take.
@@ -61,6 +65,7 @@ impl Default for Settings {
             session_idle: Duration::from_secs(30 * 60),
             max_headers: 100,
             max_head: 64 * 1024,
+            first_head_timeout: Duration::from_secs(5),
             head_timeout: Duration::from_secs(30),
             body_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(30),

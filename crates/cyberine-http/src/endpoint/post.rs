@@ -55,9 +55,8 @@ impl Endpoint {
             Ok(admitted) => admitted,
             Err(refused) => return Outcome::new("unknown", *refused),
         };
-        let body = match body::read(&parts.headers, body, Limits::default().frame, self.settings.body_timeout)
-            .await
-        {
+        let (limit, time) = (Limits::default().frame, self.settings.body_timeout);
+        let body = match body::read(&parts.headers, body, limit, time, &self.closing).await {
             Ok(body) => body,
             Err(fault) => return Outcome::new("unknown", no_body(fault)),
         };
@@ -275,11 +274,7 @@ fn no_body(fault: NoBody) -> Response {
         NoBody::TooLong => (StatusCode::PAYLOAD_TOO_LARGE, "the body is longer than a message may be"),
         NoBody::TooSlow => (StatusCode::REQUEST_TIMEOUT, "the body did not come in time"),
         NoBody::Broken => (StatusCode::BAD_REQUEST, "the body ended early, or cannot be read"),
+        NoBody::Stopping => return reply::last(reply::busy("the server is stopping; try again later")),
     };
-    let mut response = reply::refusal(status, INVALID_REQUEST, reason);
-    // What is left of the body would be taken for the next request.
-    response
-        .headers_mut()
-        .insert(axum::http::header::CONNECTION, axum::http::HeaderValue::from_static("close"));
-    response
+    reply::last(reply::refusal(status, INVALID_REQUEST, reason))
 }

@@ -103,3 +103,19 @@ async fn nobody_who_reads_nothing_or_says_nothing_holds_up_the_end() {
     site.ended().await;
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
 }
+
+#[tokio::test]
+async fn whose_message_is_not_there_at_the_end_hears_of_it_at_once() {
+    let mut site = Site::new().await;
+    let mut half = site.client().await;
+    half.send("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: */*\r\nContent-Length: 10\r\n\r\n{").await;
+    site.until(|meters| meters.load().in_flight == 1).await;
+    let start = Instant::now();
+    site.stop();
+    let response = half.response().await;
+    assert_eq!((response.status(), response.error()), (503, (-33003, None)));
+    assert_eq!(response.head.get("connection"), Some("close"));
+    assert!(response.head.get("retry-after").is_some() && half.is_closed().await);
+    site.ended().await;
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+}

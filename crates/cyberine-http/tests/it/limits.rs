@@ -89,6 +89,29 @@ async fn who_is_slow_on_purpose_is_cut_off_and_holds_up_nobody() {
 }
 
 #[tokio::test]
+async fn who_connects_and_says_nothing_soon_gives_its_place_to_others() {
+    let first_head_timeout = Duration::from_millis(100);
+    let site = Site::with(Settings { max_connections: 2, first_head_timeout, ..Settings::default() }).await;
+    let mut silent = Vec::new();
+    for sent in ["", "POST /mcp HTTP/1.1\r\nHost: loc"] {
+        let mut client = site.client().await;
+        client.send(sent).await;
+        silent.push(client);
+    }
+    let mut good = site.client().await;
+    good.call(1, "echo", json!({})).await;
+    assert_eq!(good.response().await.status(), 200);
+    for client in &mut silent {
+        assert!(client.is_closed().await);
+    }
+    // One that has asked already has longer.
+    let mut other = site.client().await;
+    assert!(other.is_closed().await);
+    good.call(2, "echo", json!({})).await;
+    assert_eq!(good.response().await.status(), 200);
+}
+
+#[tokio::test]
 async fn connections_wait_where_there_are_too_many() {
     let site = Site::with(Settings { max_connections: 2, ..Settings::default() }).await;
     let mut busy = Vec::new();
