@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use axum::http::HeaderMap;
-use axum::http::header::CONTENT_LENGTH;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
+use axum::http::{HeaderMap, HeaderName};
 use bytes::{Bytes, BytesMut};
 use http_body::Body;
 use http_body_util::BodyExt as _;
@@ -20,6 +20,10 @@ pub(crate) enum NoBody {
     TooSlow,
     /// The client went away, or its chunks cannot be read.
     Broken,
+    /// It comes in a transfer coding other than `chunked` (RFC 9112, 6.1).
+    Coded,
+    /// Its content is encoded (RFC 9110, 8.4).
+    Encoded,
     /// The server stopped before all of it was there.
     Stopping,
 }
@@ -32,6 +36,12 @@ pub(crate) async fn read(
     time: Duration,
     closing: &CancellationToken,
 ) -> Result<Bytes, NoBody> {
+    if !all_are(headers, TRANSFER_ENCODING, "chunked") {
+        return Err(NoBody::Coded);
+    }
+    if !all_are(headers, CONTENT_ENCODING, "identity") {
+        return Err(NoBody::Encoded);
+    }
     let declared = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     let reading = async {
         if declared.is_some_and(|length| length > limit as u64) {
@@ -49,6 +59,11 @@ pub(crate) async fn read(
         read = tokio::time::timeout(time, reading) => read.unwrap_or(Err(NoBody::TooSlow)),
         () = closing.cancelled() => Err(NoBody::Stopping),
     }
+}
+
+/// Whether a header says nothing but `usual`, where it is there.
+fn all_are(headers: &HeaderMap, name: HeaderName, usual: &str) -> bool {
+    headers.get_all(name).iter().all(|value| value.as_bytes().eq_ignore_ascii_case(usual.as_bytes()))
 }
 
 async fn whole(body: &mut (impl Body<Data = Bytes> + Unpin), limit: usize) -> Result<Bytes, NoBody> {

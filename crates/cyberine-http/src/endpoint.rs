@@ -37,6 +37,9 @@ use crate::visitors::Visitors;
 /// Names a request in the log of this server.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
+/// The least that the head of a request may have.
+pub(crate) const LEAST_HEAD: usize = 8 * 1024;
+
 /// Both ends of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Link {
@@ -101,6 +104,11 @@ impl Endpoint {
     where
         B: HttpBody<Data = Bytes, Error: Into<axum::BoxError>> + Send + Unpin + 'static,
     {
+        if length_of_head(&parts) > self.settings.max_head.max(LEAST_HEAD) {
+            let reason = "the head of the request is too long";
+            let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+            return Outcome::new("unknown", reply::last(reply::refusal(status, INVALID_REQUEST, reason)));
+        }
         if let Err(foreign) = self.guard.admit(&parts, link.local.ip()) {
             tracing::debug!(reason = foreign.reason, "a request was refused");
             return Outcome::new("unknown", reply::refusal(foreign.status, INVALID_REQUEST, foreign.reason));
@@ -121,7 +129,10 @@ impl Endpoint {
                 let answer = self.delete(&parts, link).instrument(request_span(number, &parts.headers, None));
                 Outcome::new("DELETE", answer.await.unwrap_or_else(|refused| *refused))
             }
-            _ => Outcome::new("unknown", reply::wrong_method("POST")),
+            _ if self.guard.shares() => {
+                Outcome::new("unknown", reply::wrong_method("GET, POST, DELETE, OPTIONS"))
+            }
+            _ => Outcome::new("unknown", reply::wrong_method("GET, POST, DELETE")),
         }
     }
 
@@ -194,6 +205,15 @@ impl Endpoint {
             None => Ok(reply::wrong_method("POST")),
         }
     }
+}
+
+/// How many bytes the head of a request has, as it is usually written.
+fn length_of_head(parts: &Parts) -> usize {
+    let path = parts.uri.path_and_query().map_or(0, |path| path.as_str().len());
+    let line = parts.method.as_str().len() + path + "  HTTP/1.1\r\n".len();
+    let headers =
+        parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
+    line + headers.sum::<usize>() + "\r\n".len()
 }
 
 /// All headers as text. What is not ASCII is no text that means anything.

@@ -21,6 +21,9 @@ pub(crate) const BUSY: i32 = -33003;
 /// What was asked was cut short by the end of the server: the rail's code for it.
 pub(crate) const ENDED: i32 = -33004;
 
+/// A refusal for want of room is no longer, with the longest id.
+const LONGEST_REFUSAL: usize = 4096;
+
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
@@ -45,9 +48,24 @@ pub(crate) fn refusal(status: StatusCode, code: i32, reason: &str) -> Response {
 
 /// As [`refusal`], where waiting helps.
 pub(crate) fn busy(reason: &str) -> Response {
-    let mut response = refusal(StatusCode::SERVICE_UNAVAILABLE, BUSY, reason);
+    later(refusal(StatusCode::SERVICE_UNAVAILABLE, BUSY, reason))
+}
+
+/// Says when to try again.
+fn later(mut response: Response) -> Response {
     response.headers_mut().insert(RETRY_AFTER, RETRY_SECONDS);
     response
+}
+
+/// A reply as the whole answer, with `status` unless it refuses what was asked for want of room.
+pub(crate) fn whole(status: StatusCode, line: Vec<u8>) -> Response {
+    if is_busy(&line) { later(json(StatusCode::SERVICE_UNAVAILABLE, line)) } else { json(status, line) }
+}
+
+/// Whether a reply is the error [`BUSY`].
+fn is_busy(line: &[u8]) -> bool {
+    line.len() <= LONGEST_REFUSAL
+        && serde_json::from_slice(line).is_ok_and(|reply: serde_json::Value| reply["error"]["code"] == BUSY)
 }
 
 /// Ends the connection with this answer: what is left of its request would be taken for the next one.
@@ -79,4 +97,27 @@ pub(crate) fn events(body: Body) -> Response {
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
     headers.insert(ACCEL_BUFFERING, HeaderValue::from_static("no"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_refusal_for_want_of_room_says_when_to_try_again() {
+        for (line, busy) in [
+            (r#"{"jsonrpc":"2.0","id":"x","error":{"code":-33003,"message":"too many"}}"#, true),
+            (r#"{"jsonrpc":"2.0","id":"x","error":{"code":-33004,"message":"-33003"}}"#, false),
+            (r#"{"jsonrpc":"2.0","id":"x","result":{"error":{"code":-33003}}}"#, false),
+            (r#"[{"jsonrpc":"2.0","id":"x","error":{"code":-33003}}]"#, false),
+        ] {
+            let response = whole(StatusCode::OK, line.as_bytes().to_vec());
+            let is_later = response.headers().contains_key(RETRY_AFTER);
+            assert_eq!(
+                (response.status() == StatusCode::SERVICE_UNAVAILABLE, is_later),
+                (busy, busy),
+                "{line}"
+            );
+        }
+    }
 }

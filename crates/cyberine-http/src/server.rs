@@ -15,7 +15,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::endpoint::{Endpoint, Link};
+use crate::endpoint::{Endpoint, LEAST_HEAD, Link};
 use crate::guard::{Guard, NameFault};
 use crate::identity::Door;
 use crate::observe::{Meters, Nobody, Observer};
@@ -32,9 +32,6 @@ const SWEEP: Duration = Duration::from_secs(30);
 
 /// How long the last answers have to be read at the end.
 const LINGER: Duration = Duration::from_secs(2);
-
-/// The least hyper takes for the head of a request.
-const LEAST_HEAD: usize = 8 * 1024;
 
 /// A server over HTTP/1.1: the endpoint for MCP on one path, and perhaps other routes beside it.
 ///

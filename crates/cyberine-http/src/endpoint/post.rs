@@ -250,7 +250,7 @@ fn ended() -> Response {
 /// A reply as the whole answer.
 fn replied(line: Vec<u8>, revision: Revision) -> Response {
     let status = StatusCode::from_u16(status_of(&line, revision)).unwrap_or(StatusCode::OK);
-    reply::json(status, line)
+    reply::whole(status, line)
 }
 
 /// What was asked, for whoever counts.
@@ -274,6 +274,13 @@ fn no_body(fault: NoBody) -> Response {
         NoBody::TooLong => (StatusCode::PAYLOAD_TOO_LARGE, "the body is longer than a message may be"),
         NoBody::TooSlow => (StatusCode::REQUEST_TIMEOUT, "the body did not come in time"),
         NoBody::Broken => (StatusCode::BAD_REQUEST, "the body ended early, or cannot be read"),
+        NoBody::Coded => (
+            StatusCode::NOT_IMPLEMENTED,
+            "the body comes in a transfer coding that is not served; send it plain or chunked",
+        ),
+        NoBody::Encoded => {
+            (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body is encoded; send it without Content-Encoding")
+        }
         NoBody::Stopping => return reply::last(reply::busy("the server is stopping; try again later")),
     };
     reply::last(reply::refusal(status, INVALID_REQUEST, reason))

@@ -46,6 +46,33 @@ async fn a_body_that_is_too_long_is_refused_however_it_comes() {
 }
 
 #[tokio::test]
+async fn an_encoded_body_is_refused_for_what_it_is() {
+    let site = Site::new().await;
+    let (headers, body) = stateless(1, "tools/list", json!({}));
+    let head: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let chunk = format!("{:x}\r\n{}\r\n0\r\n\r\n", body.len(), String::from_utf8(body.clone()).unwrap());
+    for (coding, status) in
+        [("chunked", 200), ("Chunked", 200), ("gzip, chunked", 501), ("x\r\nTransfer-Encoding: chunked", 501)]
+    {
+        let mut client = site.client().await;
+        let head =
+            format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\n{head}Transfer-Encoding: {coding}\r\n\r\n");
+        client.send(format!("{head}{chunk}")).await;
+        assert_eq!(client.response().await.status(), status, "{coding}");
+    }
+    for (encoding, status) in [("identity", 200), ("gzip", 415), ("identity, gzip", 415)] {
+        let mut client = site.client().await;
+        let headers = [borrowed(&headers), vec![("Content-Encoding", encoding)]].concat();
+        client.request("POST", &headers, &body).await;
+        assert_eq!(client.response().await.status(), status, "{encoding}");
+    }
+    let mut client = site.client().await;
+    client.request("PUT", &[], b"").await;
+    let response = client.response().await;
+    assert_eq!((response.status(), response.head.get("allow")), (405, Some("GET, POST, DELETE")));
+}
+
+#[tokio::test]
 async fn heads_are_bounded() {
     let site = Site::with(Settings { max_headers: 20, max_head: 8 * 1024, ..Settings::default() }).await;
     let mut client = site.client().await;
@@ -55,6 +82,14 @@ async fn heads_are_bounded() {
     let mut client = site.client().await;
     client.send(format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\nX: {}", "x".repeat(16 * 1024))).await;
     assert_eq!(client.response().await.status(), 431);
+    // What is a little too long comes at once, and is refused all the same.
+    for (length, status) in [(7 * 1024, 200), (9 * 1024, 431), (15 * 1024, 431)] {
+        let mut client = site.client().await;
+        let (mut headers, body) = stateless(1, "tools/list", json!({}));
+        headers.push(("X".to_owned(), "x".repeat(length)));
+        client.request("POST", &borrowed(&headers), &body).await;
+        assert_eq!(client.response().await.status(), status, "{length}");
+    }
     for garbage in [
         &b"\x16\x03\x01\x02\x00"[..],
         b"GET\r\n\r\n",

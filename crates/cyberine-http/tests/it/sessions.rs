@@ -322,7 +322,9 @@ async fn one_principal_takes_neither_all_streams_nor_more_calls_by_more_sessions
         if served {
             in_time(site.stage.begun.pass()).await;
         } else {
-            assert_eq!(client.response().await.error().0, -33003);
+            let refused = client.response().await;
+            assert_eq!((refused.status(), refused.error().0), (503, -33003));
+            assert!(refused.head.get("retry-after").is_some());
         }
     }
 }
