@@ -260,16 +260,20 @@ impl Config {
             access::refuse_in_project(&source)?;
             let layer = Layer::parse(&source)?;
             config.budget = config.budget.tightened(&layer.budget);
+            said.take_caps(&layer, &source);
             match Untrusted::check(&layer, &source, home)? {
                 None => config.apply(layer, &source, &mut said),
-                untrusted => {
-                    said.take_caps(&layer, &source);
-                    config.untrusted = untrusted;
-                }
+                untrusted => config.untrusted = untrusted,
             }
         }
         said.check(&config)?;
         Ok(config)
+    }
+
+    /// The names of all providers, with those that the project's file would define once it is trusted.
+    fn known_providers(&self) -> Vec<&str> {
+        let untrusted = self.untrusted.iter().flat_map(|untrusted| &untrusted.providers);
+        self.providers.keys().chain(untrusted).map(String::as_str).collect()
     }
 
     fn empty() -> Self {
@@ -288,7 +292,7 @@ impl Config {
     /// Puts a file on top: its providers beside those there are, or in place of one of the same
     /// name; what else it says in place of what was said. The budget is another matter.
     fn apply(&mut self, layer: Layer, source: &ConfigSource, said: &mut Said) {
-        said.take_caps(&layer, source);
+        said.take_providers(&layer, source);
         self.providers.extend(layer.providers);
         if let Some(mut orchestrate) = layer.orchestrate {
             let beside = source.path().parent().unwrap_or(Path::new("/"));

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use cyberine_orchestrator::Approval;
 use cyberine_provider::{Limits, ProviderConfig};
 use cyberine_types::Billing;
 
+use super::document::advice;
 use super::{BusBackend, Config, PresenceConfig};
 
 impl Config {
@@ -12,7 +14,29 @@ impl Config {
     #[must_use]
     pub fn hints(&self) -> Vec<String> {
         let providers = self.providers.iter().flat_map(|(name, provider)| self.of_provider(name, provider));
-        self.of_orchestrate().into_iter().chain(providers).chain(self.of_mail()).collect()
+        self.of_orchestrate()
+            .into_iter()
+            .chain(providers)
+            .chain(self.of_caps())
+            .chain(self.of_mail())
+            .collect()
+    }
+
+    /// A cap of the home may be on a provider of other projects, or on nobody.
+    fn of_caps(&self) -> Vec<String> {
+        let known = self.known_providers();
+        if self.providers.is_empty() {
+            return Vec::new();
+        }
+        let unknown = self.budget.own.providers.keys().filter(|name| !known.contains(&name.as_str()));
+        let hint = |name: &String| {
+            let advice = advice(name, &known);
+            format!(
+                "`[budget.providers] {name}` of the home limits nothing here: there is no provider of that name{advice}. \
+                 It is right where another project has one"
+            )
+        };
+        unknown.map(hint).collect()
     }
 
     fn of_orchestrate(&self) -> Vec<String> {
@@ -33,6 +57,14 @@ impl Config {
                 "`[orchestrate] quorum` is {quorum}, and there are {count} candidates: {count} answers suffice"
             ));
         }
+        if let Some(why) = self.is_never_judged()
+            && orchestrate.approval == Approval::Required
+        {
+            hints.push(format!(
+                "`[orchestrate] approval` is \"required\", and {why}: a run waits for an approval of nothing; \
+                 leave it out, or have something to judge"
+            ));
+        }
         if orchestrate.idle_seconds > orchestrate.wall_seconds
             && orchestrate.idle_seconds != usual().idle.as_secs()
         {
@@ -42,6 +74,15 @@ impl Config {
             );
         }
         hints
+    }
+
+    /// Why no run is judged, where none is.
+    fn is_never_judged(&self) -> Option<&'static str> {
+        let one = self.orchestrate.count(&self.providers).is_some_and(|count| count < 2);
+        if self.orchestrate.judges.is_empty() {
+            return Some("`judges` is empty");
+        }
+        one.then_some("there is one candidate")
     }
 
     fn of_provider(&self, name: &str, provider: &ProviderConfig) -> Vec<String> {

@@ -133,7 +133,22 @@ impl OrchestrateConfig {
                 "is read by nobody: add `llm-judge` or `adversarial` to `judges`, or leave it out".to_owned()
             })?;
         }
-        Ok(())
+        refuse(self.rubric_has_criteria() && !self.scores(), &["rubric"], || {
+            "has criteria, being TOML, and no judge scores by them: add `llm-judge` or `adversarial` to `judges`, or name a text"
+                .to_owned()
+        })
+    }
+
+    /// Whether the rubric is a file of criteria, which is told by its name.
+    #[must_use]
+    pub fn rubric_has_criteria(&self) -> bool {
+        let extension = self.rubric.as_ref().and_then(|path| path.extension());
+        extension.is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
+    }
+
+    /// Whether any of the judges scores what the candidates answer.
+    fn scores(&self) -> bool {
+        self.judges.iter().any(|kind| matches!(kind, JudgeKind::LlmJudge | JudgeKind::Adversarial))
     }
 
     /// Whether any of the judges puts questions to a model.
@@ -167,7 +182,7 @@ impl OrchestrateConfig {
                 )
             })?;
             let quorum = self.quorum.clamp(1, count.unwrap_or(usize::MAX).max(1));
-            refuse(first < quorum, &["first"], || {
+            refuse(first < quorum && !self.judges.is_empty(), &["first"], || {
                 format!(
                     "is {first} and `quorum` is {quorum}: so few answers are never judged; lower `quorum`, or raise `first`"
                 )
