@@ -23,7 +23,7 @@ pub(crate) async fn take_in(config: &mut OrchestrateConfig) -> Result<(), Proble
     let read = tokio::task::spawn_blocking(move || ConfigSource::read(&file)).await;
     let read = read.map_err(|error| Problem::of(Exit::Internal, &error))?;
     match read {
-        Ok(Some(source)) if path.extension().is_some_and(|extension| extension == "toml") => {
+        Ok(Some(source)) if config.rubric_has_criteria() => {
             let rubric = rubric_of(&source).map_err(|error| wrong(chain(&error)))?;
             config.rubric_text = Some(rubric.text);
             config.criteria = rubric.criteria;
@@ -78,7 +78,8 @@ mod tests {
     #[tokio::test]
     async fn a_rubric_in_toml_has_criteria_and_what_is_wrong_with_one_is_told_with_its_place() {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("rubric.toml");
+        // In whatever case its name ends.
+        let path = directory.path().join("rubric.Toml");
         let read = |text: &'static str| {
             let path = path.clone();
             async move {
@@ -96,10 +97,10 @@ mod tests {
         let criteria: Vec<_> = config.criteria.iter().map(|one| (one.name.as_str(), one.weight)).collect();
         assert_eq!(criteria, [("truth", 3), ("style", 1)]);
         for (wrong, said) in [
-            ("", "rubric.toml:1:1: the rubric cannot be scored: it has 0 criteria"),
+            ("", "rubric.Toml:1:1: the rubric cannot be scored: it has 0 criteria"),
             (
                 "[[criteria]]\nname = \"a\"\nwieght = 2\n",
-                "rubric.toml:3:1: unknown key `wieght` in [criteria]; did you mean `weight`?",
+                "rubric.Toml:3:1: unknown key `wieght` in [criteria]; did you mean `weight`?",
             ),
             ("[[criteria]]\nname = \"a\"\nweight = 0\n", "`weight` is 0, and not from 1 to 100"),
             ("[[criteria]]\nname = \"a b\"\n", "put other words into `description`"),
