@@ -70,16 +70,26 @@ pub(super) fn messages(question: &Question, task: &str, token: &str) -> Vec<Mess
     if !guidance.is_empty() {
         rules.push_str(ON_GUIDANCE);
     }
-    shown.push_str(form.call());
-    shown.push_str(" Reply with the JSON object only.");
+    shown.push_str(&last_line(form));
     vec![Message::new(Role::System, rules), Message::new(Role::User, shown)]
 }
 
+/// What says which question it is, also to a program that reads nothing else of the prompt.
+fn last_line(form: &Form) -> String {
+    format!("{} Reply with the JSON object only.", form.call())
+}
+
 /// The same conversation with the reply that was not accepted, and why.
-pub(crate) fn with_repair(mut messages: Vec<Message>, reply: &str, problem: &str) -> Vec<Message> {
+pub(super) fn with_repair(
+    mut messages: Vec<Message>,
+    form: &Form,
+    reply: &str,
+    problem: &str,
+) -> Vec<Message> {
     messages.push(Message::new(Role::Assistant, middle_cut(reply, "…")));
     let text = format!(
-        "This reply was not accepted: {problem}. Reply again, with the corrected JSON object and nothing else."
+        "This reply was not accepted: {problem}. Reply again, with the corrected JSON object and nothing else.\n\n{}",
+        last_line(form)
     );
     messages.push(Message::new(Role::User, text));
     messages
@@ -255,6 +265,27 @@ mod tests {
         assert_eq!(shown.matches("[t0k3n begin guidance").count(), 8);
         assert!(shown.contains("from human u:\n64 x") && !shown.contains("from human u:\n56 x"));
         assert!(shown.chars().count() < SHOWN_CHARS + 2_000);
+    }
+
+    #[test]
+    fn the_last_line_says_which_question_it_is_also_where_a_reply_is_asked_for_again() {
+        let repair = ("oops".to_owned(), "it is no object".to_owned());
+        for (form, said) in [
+            (Form::Rank, "Judge the candidates now. Reply with the JSON object only."),
+            (
+                Form::Score { criteria: Vec::new() },
+                "Score the candidates now. Reply with the JSON object only.",
+            ),
+            (Form::Same, "Compare the candidates now. Reply with the JSON object only."),
+        ] {
+            for repair in [None, Some(&repair)] {
+                let question = Question::new("j", form.clone(), vec!["one".into(), "two".into()], repair);
+                let messages = question.messages("task", || "t0k3n".to_owned());
+                let last = &messages.last().unwrap().text;
+                assert_eq!(last.lines().last(), Some(said), "{last}");
+                assert_eq!(last.contains("it is no object"), repair.is_some(), "{last}");
+            }
+        }
     }
 
     #[test]

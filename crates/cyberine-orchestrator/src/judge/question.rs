@@ -178,7 +178,7 @@ impl Question {
         let token = prompt::fence(draw, &all);
         let messages = prompt::messages(self, task, &token);
         match &self.repair {
-            Some((reply, problem)) => prompt::with_repair(messages, reply, problem),
+            Some((reply, problem)) => prompt::with_repair(messages, &self.form, reply, problem),
             None => messages,
         }
     }

@@ -107,7 +107,8 @@ fn scores(given: Vec<Object<WireScore>>, count: usize) -> Result<Vec<Scored>, Re
             return Err(ReplyError::Range(one.label));
         }
         let reason = preview(&one.reason, REASON_CHARS);
-        let scored = Scored { score: one.score, reason, by_criterion: Vec::new() };
+        // A zero has no sign.
+        let scored = Scored { score: one.score + 0.0, reason, by_criterion: Vec::new() };
         if scores[at].replace(scored).is_some() {
             return Err(ReplyError::Scores(one.label));
         }
@@ -142,6 +143,8 @@ mod tests {
             scores: vec![scored(3.0, "thin"), scored(8.5, "right")],
             rationale: "B is right".into(),
         };
+        let nothing = parse(&GOOD.replace("\"score\":3", "\"score\":-0"), 2).unwrap();
+        assert_eq!(nothing.scores[0].score.to_string(), "0");
         for text in [
             GOOD.to_owned(),
             format!("  {GOOD}\n"),

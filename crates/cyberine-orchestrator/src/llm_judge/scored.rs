@@ -124,7 +124,8 @@ fn by_criterion(
         if !(0.0..=10.0).contains(&score) {
             return Err(ReplyError::CriterionRange { label: label.to_owned(), criterion: name });
         }
-        if scores[at].replace(score).is_some() {
+        // A zero has no sign.
+        if scores[at].replace(score + 0.0).is_some() {
             return Err(ReplyError::CriterionScores { label: label.to_owned(), criterion: name });
         }
     }
@@ -153,6 +154,10 @@ mod tests {
         assert_eq!(reply.winner, Some(1));
         let read: Vec<_> = reply.scores.iter().map(|one| (one.score, one.by_criterion.clone())).collect();
         assert_eq!(read, [(3.75, vec![2.0, 9.0]), (6.63, vec![8.5, 1.0])]);
+        let less = GOOD.replace("\"style\":1", "\"style\":-0.0").replace("\"truth\":8.5", "\"truth\":-0");
+        let nothing = &parse(&less, 2, &criteria()).unwrap().scores[1];
+        let said = [nothing.score, nothing.by_criterion[0], nothing.by_criterion[1]];
+        assert_eq!(said.map(|score| score.to_string()), ["0"; 3]);
         let even = GOOD.replace("\"truth\":8.5,\"style\":1", "\"truth\":2,\"style\":9");
         assert_eq!(parse(&even, 2, &criteria()).unwrap().winner, None);
     }
