@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cyberine_orchestrator::{LaunchError, Launched, Launcher, Plan};
-use cyberine_process::{ChildEnvironment, Detach, detach};
+use cyberine_process::{ChildEnvironment, Detach, Detached, detach};
 use cyberine_run_store::Claim;
 use cyberine_types::RunId;
 use futures_util::future::BoxFuture;
@@ -28,9 +29,10 @@ const RUNNERS: [&str; 2] = ["cyberine-mcp", "cyberine"];
 /// Starts a runner (`--runner <run>`) for every run, with the run's lock as its standard input:
 /// this program again, where it is one of ours, else the `cyberine-mcp` beside it.
 ///
-/// Beside it a guardian is started (`--guard <run>`), which settles the run should its runner die. A
-/// launcher that [holds](Self::holding) its runs gives it a [line](HostLine) to this process, in place
-/// of its standard output, by which it ends the run with this process.
+/// Before it a guardian is started (`--guard <run>`), which settles the run should its runner die, or
+/// this process before it has started one. A launcher that [holds](Self::holding) its runs gives it a
+/// [line](HostLine) to this process, in place of its standard output, by which it ends the run with
+/// this process.
 ///
 /// The runner's environment is the allow-list of every child. The variables that the plan's
 /// providers need go to it through a [channel](handover), since the system shows the environment of
@@ -78,37 +80,18 @@ impl ProcessLauncher {
     }
 
     fn start(&self, claim: Claim, plan: &Plan) -> Result<Launched, LaunchError> {
+        let failed = |detail| LaunchError { detail };
         let program = self.program()?;
         let run = claim.run();
         let stdin = claim
             .into_lock()
-            .ok_or_else(|| LaunchError { detail: "the run's claim lives in this process only".to_owned() })?;
-        let Channel { runner, guardian } =
-            handover::offer(&self.handed_over(plan)).map_err(|detail| LaunchError { detail })?;
-        let log = self.log(run).map_err(|detail| LaunchError { detail })?;
-        let line = self.line().map_err(|detail| LaunchError { detail })?;
-        let guardian = log
-            .try_clone()
-            .map(|log| Detach { channel: line, ..self.guardian(run, &program, guardian, log) });
-        let child = detach(Detach {
-            program: program.into_os_string(),
-            args: vec!["--runner".into(), run.to_string().into()],
-            environment: self.child_environment(),
-            cwd: self.home.directory().to_owned(),
-            stdin,
-            log,
-            channel: Some(runner),
-        });
-        let mut child = child.map_err(|error| LaunchError { detail: chain(&error) })?;
-        let pid = child
-            .pid()
-            .ok_or_else(|| LaunchError { detail: "the runner ended as soon as it began".to_owned() })?;
-        // Without one the run goes on all the same, whatever becomes of this process, and is settled
-        // by whoever looks next.
-        let guarded = guardian.map_err(|error| error.to_string());
-        if let Err(error) = guarded.and_then(|start| detach(start).map_err(|error| chain(&error))) {
-            tracing::warn!(%run, "nobody watches over the runner: {error}");
-        }
+            .ok_or_else(|| failed("the run's claim lives in this process only".to_owned()))?;
+        let Channel { runner, guardian } = handover::offer(&self.handed_over(plan)).map_err(failed)?;
+        let line = self.line().map_err(failed)?;
+        let of = |flag, stdin, channel| self.attendant(flag, run, &program, stdin, channel).map_err(failed);
+        let (guardian, runner) = (of(GUARD, guardian, line)?, of("--runner", stdin, Some(runner))?);
+        let mut child = start_both(run, guardian, runner).map_err(failed)?;
+        let pid = child.pid().ok_or_else(|| failed("the runner ended as soon as it began".to_owned()))?;
         let ended = Box::pin(async move {
             match child.exited().await {
                 Ok(status) => tracing::debug!(%run, %status, "the runner has ended"),
@@ -118,17 +101,24 @@ impl ProcessLauncher {
         Ok(Launched { pid, ended })
     }
 
-    /// The guardian of `run`, who is told of its runner's end through `leash`.
-    fn guardian(&self, run: RunId, program: &Path, leash: OwnedFd, log: File) -> Detach {
-        Detach {
+    /// This program as what `flag` says it is to `run`.
+    fn attendant(
+        &self,
+        flag: &str,
+        run: RunId,
+        program: &Path,
+        stdin: OwnedFd,
+        channel: Option<OwnedFd>,
+    ) -> Result<Detach, String> {
+        Ok(Detach {
             program: program.into(),
-            args: vec![GUARD.into(), run.to_string().into()],
+            args: vec![flag.into(), run.to_string().into()],
             environment: self.child_environment(),
             cwd: self.home.directory().to_owned(),
-            stdin: leash,
-            log,
-            channel: None,
-        }
+            stdin,
+            log: self.log(run)?,
+            channel,
+        })
     }
 
     /// The variables that the providers of `plan` need.
@@ -156,6 +146,29 @@ impl ProcessLauncher {
     }
 }
 
+/// Starts the guardian and then the runner, so that no runner is ever left alone by the end of this
+/// process: a guardian whose runner never came finds the channel broken, and settles the run.
+///
+/// Without a guardian that has the line of this process nobody would end the run with it, and so no
+/// runner is started. Without any other one the run goes on, and is settled by whoever looks next.
+fn start_both(run: RunId, guardian: Detach, runner: Detach) -> Result<Detached, String> {
+    let ends_with_us = guardian.channel.is_some();
+    let leash = runner.channel.as_ref().map(OwnedFd::try_clone).transpose();
+    let leash = leash.map_err(|error| format!("the guardian cannot be held: {error}"))?;
+    match detach(guardian).map_err(|error| chain(&error)) {
+        Ok(_goes_on) => {}
+        Err(error) if ends_with_us => {
+            return Err(format!("nobody would end the run with this server, as `[run]` says: {error}"));
+        }
+        Err(error) => tracing::warn!(%run, "nobody watches over the runner: {error}"),
+    }
+    detach(runner).map_err(|error| {
+        // Whoever asked for the run settles it, and knows why it was not started.
+        leash.map(UnixStream::from).into_iter().for_each(handover::dismiss);
+        chain(&error)
+    })
+}
+
 /// The log of a run's runner, in the home's `logs`.
 pub(crate) fn log_name(run: RunId) -> String {
     format!("run-{run}.log")
@@ -170,6 +183,8 @@ impl Launcher for ProcessLauncher {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Read as _;
+
     use cyberine_orchestrator::{OrchestrateConfig, plan};
 
     #[test]
@@ -196,5 +211,54 @@ mod tests {
         assert_eq!(handed.names().collect::<Vec<_>>(), ["TERM", "THE_KEY"]);
         assert_eq!(child.get("CYBERINE_HOME"), Some("/home/x".as_ref()));
         assert!(launcher.program().unwrap_err().detail.contains("cyberine-mcp"));
+    }
+
+    /// A shell in place of an attendant, or a program that is not there, whose input is `stdin`.
+    fn shell(script: Option<&str>, stdin: OwnedFd, log: File, channel: Option<OwnedFd>) -> Detach {
+        Detach {
+            program: script.map_or("/nowhere/sh", |_| "/bin/sh").into(),
+            args: vec!["-c".into(), script.unwrap_or_default().into()],
+            environment: ChildEnvironment::allowed([]),
+            cwd: "/".into(),
+            stdin,
+            log,
+            channel,
+        }
+    }
+
+    /// Starts these two; whether the runner was started, what it said into the channel, and what the
+    /// guardian read from it, which it notes in its log.
+    fn started(guardian: Option<&str>, runner: Option<&str>, cancel: bool) -> (Result<(), String>, String) {
+        let nothing = || File::open("/dev/null").unwrap();
+        let (mut ours, said) = UnixStream::pair().unwrap();
+        let line = HostLine::new().unwrap();
+        let channel = handover::offer(&ChildEnvironment::allowed([])).unwrap();
+        let said = File::from(OwnedFd::from(said));
+        let held = cancel.then(|| line.end().unwrap());
+        let guardian = shell(guardian, channel.guardian, said.try_clone().unwrap(), held);
+        let runner = shell(runner, nothing().into(), said, Some(channel.runner));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let outcome = runtime.block_on(async { start_both(RunId::random(), guardian, runner).map(drop) });
+        let mut told = String::new();
+        // It ends once nobody is left who could say something.
+        ours.read_to_string(&mut told).unwrap();
+        (outcome, told)
+    }
+
+    #[test]
+    fn no_runner_is_started_whose_guardian_is_needed_and_is_not_there() {
+        let (refused, told) = started(None, Some("echo runner >&2"), true);
+        assert!(refused.unwrap_err().contains("nobody would end the run with this server"));
+        assert_eq!(told, "");
+        assert_eq!(started(None, Some("echo runner >&2"), false), (Ok(()), "runner\n".to_owned()));
+    }
+
+    #[test]
+    fn a_guardian_is_there_before_its_runner_and_is_told_of_one_that_could_not_be_started() {
+        for cancel in [true, false] {
+            let (refused, told) = started(Some("echo guardian >&2; head -c 1 >&2"), None, cancel);
+            assert!(refused.unwrap_err().contains("/nowhere/sh"));
+            assert_eq!(told, "guardian\n.");
+        }
     }
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests stop at the first surprise")]
 
 mod asked;
+mod cut_short;
 mod faults;
 mod gate;
 mod host;
