@@ -1,8 +1,10 @@
 //! Tokens for callers over HTTP: made here, kept as digests.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
+use cyberine_fs::{LockFile, PrivateDir};
 use cyberine_http::identity::TokenDigest;
 use cyberine_types::{Secret, Timestamp};
 
@@ -13,6 +15,12 @@ use crate::problem::Problem;
 
 /// What tokens begin with, for whoever finds one where it should not be.
 const PREFIX: &str = "cyb_";
+/// The lock over adding to the home's configuration, in the home.
+const LOCK: &str = "config.lock";
+/// How long it is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Between two looks at it.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// A token that is to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,20 +96,59 @@ impl HandedOut {
     /// returns the file.
     ///
     /// # Errors
-    /// Where the configuration is wrong, would be wrong with it, or cannot be written.
+    /// Where the configuration is wrong, would be wrong with it, is a link, is being changed by somebody
+    /// else, or cannot be written.
     pub fn keep(&self, home: &Home) -> Result<PathBuf, Problem> {
-        home.open().map_err(|error| Problem::of(Exit::Configuration, &error))?;
+        let directory = home.open().map_err(|error| Problem::of(Exit::Configuration, &error))?;
         let path = home.config_file();
+        let _held = hold(&directory, &path)?;
+        if path.is_symlink() {
+            return Err(Problem::new(
+                Exit::Configuration,
+                format!(
+                    "`{}` is a link, and would not be one any more: leave `--write` out, and put the entry \
+                     into the file it leads to yourself",
+                    path.display()
+                ),
+            ));
+        }
         let there = ConfigSource::read(&path)?;
         let text = match there.as_ref().map(ConfigSource::text) {
             None | Some("") => self.entry.clone(),
             Some(text) => format!("{}\n\n{}", text.trim_end_matches('\n'), self.entry),
         };
         offer_of(&ConfigSource::of(&path, &text))?;
-        write_config(&path, &text, Overwrite::Allow)
-            .map_err(|error| Problem::of(Exit::Unavailable, &error))?;
+        replace(&path, there.as_ref(), &text)?;
         Ok(path)
     }
+}
+
+/// Takes the lock over changing the configuration by adding to it.
+fn hold(directory: &PrivateDir, path: &Path) -> Result<LockFile, Problem> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let held = directory.try_lock(LOCK).map_err(|error| Problem::of(Exit::Unavailable, &error))?;
+        match held {
+            Some(held) => return Ok(held),
+            None if Instant::now() < until => std::thread::sleep(PAUSE),
+            None => return Err(busy(path)),
+        }
+    }
+}
+
+/// Puts `text` in the place of what was `there`, unless somebody has put something else there since: an
+/// editor takes no lock.
+fn replace(path: &Path, there: Option<&ConfigSource>, text: &str) -> Result<(), Problem> {
+    if ConfigSource::read(path)?.as_ref() != there {
+        return Err(busy(path));
+    }
+    let written = write_config(path, text, Overwrite::Allow);
+    written.map(drop).map_err(|error| Problem::of(Exit::Unavailable, &error))
+}
+
+fn busy(path: &Path) -> Problem {
+    let message = format!("somebody else is changing `{}`: try again", path.display());
+    Problem::new(Exit::Unavailable, message)
 }
 
 #[cfg(test)]
@@ -165,5 +212,56 @@ mod tests {
             NewToken { name: name("a"), tenant: None, audiences: Vec::new(), org_scope: None, expires: None };
         assert!(new.hand_out().unwrap().keep(&home).unwrap_err().message.contains("fixed"));
         assert_eq!(std::fs::read_to_string(home.config_file()).unwrap(), fixed);
+    }
+
+    fn plain(text: &str) -> HandedOut {
+        let new = NewToken {
+            name: name(text),
+            tenant: None,
+            audiences: Vec::new(),
+            org_scope: None,
+            expires: None,
+        };
+        new.hand_out().unwrap()
+    }
+
+    #[test]
+    fn tokens_that_are_made_side_by_side_are_all_kept() {
+        let root = tempfile::tempdir().unwrap();
+        let home = Home::at(root.path().join("home"));
+        std::thread::scope(|scope| {
+            for number in 0..12 {
+                let home = &home;
+                scope.spawn(move || plain(&format!("caller {number}")).keep(home).unwrap());
+            }
+        });
+        assert_eq!(AccessConfig::load(&home).unwrap().identity.token.len(), 12);
+    }
+
+    #[test]
+    fn what_somebody_else_has_written_since_is_not_replaced() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("config.toml");
+        let since = |there, text| replace(&path, there, text).map_err(|problem| problem.message);
+        since(None, "# one\n").unwrap();
+        let one = ConfigSource::of(&path, "# one\n");
+        assert!(since(None, "# two\n").unwrap_err().contains("try again"));
+        since(Some(&one), "# two\n").unwrap();
+        assert!(since(Some(&one), "# three\n").unwrap_err().contains("try again"));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "# two\n");
+    }
+
+    #[test]
+    fn a_link_stays_one() {
+        let root = tempfile::tempdir().unwrap();
+        let home = Home::at(root.path().join("home"));
+        home.open().unwrap();
+        let elsewhere = root.path().join("dotfile.toml");
+        write_config(&elsewhere, "# mine\n", Overwrite::Allow).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, home.config_file()).unwrap();
+        let refused = plain("ada").keep(&home).unwrap_err();
+        assert!(refused.exit == Exit::Configuration && refused.message.contains("is a link"));
+        assert!(home.config_file().is_symlink());
+        assert_eq!(std::fs::read_to_string(&elsewhere).unwrap(), "# mine\n");
     }
 }
