@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use cyberine_http::identity::checked_name;
 use cyberine_process::RUN_MARK;
 use cyberine_types::Secret;
 
@@ -34,6 +35,8 @@ pub struct Environment {
     variables: BTreeMap<OsString, OsString>,
     cwd: Option<PathBuf>,
     program: Option<PathBuf>,
+    /// What a user is called whom no variable names.
+    uid: String,
 }
 
 impl Environment {
@@ -46,14 +49,19 @@ impl Environment {
         if !variables.contains_key(OsStr::new(RUN_MARK)) {
             cyberine_process::conceal();
         }
-        Self { variables, cwd: std::env::current_dir().ok(), program: std::env::current_exe().ok() }
+        Self {
+            variables,
+            cwd: std::env::current_dir().ok(),
+            program: std::env::current_exe().ok(),
+            uid: uid(),
+        }
     }
 
     /// An environment made of these variables, for a process that works in `cwd`.
     #[must_use]
     pub fn of<const N: usize>(variables: [(&str, &str); N], cwd: impl Into<PathBuf>) -> Self {
         let variables = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        Self { variables, cwd: Some(cwd.into()), program: None }
+        Self { variables, cwd: Some(cwd.into()), program: None, uid: uid() }
     }
 
     /// The working directory, where there is one.
@@ -107,10 +115,12 @@ impl Environment {
         self.path("HOME").or_else(|| self.path("USERPROFILE"))
     }
 
-    /// The user's name as the system has it in the environment.
+    /// The user's name as the system has it in the environment, where that can name somebody: one visible
+    /// line, as the configuration's `user`. Else the number of the user, such as `uid-1000`.
     #[must_use]
     pub fn user(&self) -> &str {
-        ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| self.text(name)).unwrap_or("unknown")
+        let named = |name: &&str| self.text(name).filter(|text| checked_name(text).is_ok());
+        ["USER", "LOGNAME", "USERNAME"].iter().find_map(named).unwrap_or(&self.uid)
     }
 
     /// The directories programs are looked for in.
@@ -131,6 +141,10 @@ impl Environment {
         self.variables.insert(name.into(), value.into());
         self
     }
+}
+
+fn uid() -> String {
+    format!("uid-{}", rustix::process::geteuid().as_raw())
 }
 
 /// Where programs that are started here put their temporary files.
@@ -158,6 +172,17 @@ mod tests {
             assert!(environment.secret(absent).is_none(), "{absent}");
         }
         assert!(!format!("{environment:?}").contains("sk-1"));
-        assert_eq!(environment.user(), "unknown");
+    }
+
+    #[test]
+    fn a_variable_that_cannot_name_somebody_names_nobody() {
+        let number = format!("uid-{}", rustix::process::geteuid().as_raw());
+        let long = "x".repeat(129);
+        for bad in ["", " ", "a\nb", "a\u{202e}b", "\u{200b}", long.as_str()] {
+            assert_eq!(Environment::of([("USER", bad)], "/").user(), number, "{bad:?}");
+            assert_eq!(Environment::of([("USER", bad), ("LOGNAME", "ada")], "/").user(), "ada", "{bad:?}");
+        }
+        assert_eq!(Environment::of([], "/").user(), number);
+        assert_eq!(Environment::of([("USER", "Ada Ö"), ("LOGNAME", "x")], "/").user(), "Ada Ö");
     }
 }
