@@ -37,6 +37,7 @@ pub use offer::{Offer, Setting, offer_of};
 pub use prices::{PriceBook, PriceSource};
 pub use source::ConfigSource;
 pub use write::{Overwrite, Written, write_config};
+pub(crate) use source::read_own;
 
 /// The one section of a project's file that needs no trust: it can only tighten.
 const BUDGET: &str = "budget";
@@ -168,13 +169,13 @@ pub enum ConfigError {
         source: io::Error,
     },
     /// It is something else than a file.
-    #[error("the configuration `{}` is not a regular file", .path.display())]
+    #[error("`{}` is not a regular file", .path.display())]
     NotAFile {
         /// The path.
         path: PathBuf,
     },
     /// It is too long to be a configuration.
-    #[error("the configuration `{}` is longer than 1 MiB", .path.display())]
+    #[error("`{}` is longer than 1 MiB", .path.display())]
     TooLong {
         /// The file.
         path: PathBuf,
@@ -186,7 +187,7 @@ pub enum ConfigError {
         path: PathBuf,
     },
     /// It belongs to another user.
-    #[error("the configuration `{}` belongs to another user (uid {owner}); copy it to a file of your own", .path.display())]
+    #[error("`{}` belongs to another user (uid {owner}); copy it to a file of your own", .path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -194,7 +195,7 @@ pub enum ConfigError {
         owner: u32,
     },
     /// Another user could have written it.
-    #[error("the configuration `{0}` can be written by others (mode {mode:04o}); run `chmod go-w {0}`", .path.display())]
+    #[error("`{0}` can be written by others (mode {mode:04o}); run `chmod go-w {0}`", .path.display())]
     WritableByOthers {
         /// The file.
         path: PathBuf,

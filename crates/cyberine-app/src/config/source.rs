@@ -28,14 +28,7 @@ impl ConfigSource {
     /// Where it cannot be read, is no regular file, is longer than 1 MiB or not UTF-8, belongs to
     /// another user, or can be written by one.
     pub fn read(path: &Path) -> Result<Option<Self>, ConfigError> {
-        let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
-        let Some(file) = open(path).map_err(unreadable)? else { return Ok(None) };
-        check(path, &file)?;
-        let mut bytes = Vec::new();
-        file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-        if bytes.len() as u64 > LONGEST {
-            return Err(ConfigError::TooLong { path: path.to_owned() });
-        }
+        let Some(bytes) = read_own(path)? else { return Ok(None) };
         let text = String::from_utf8(bytes).map_err(|_| ConfigError::NotUtf8 { path: path.to_owned() })?;
         Ok(Some(Self { path: path.to_owned(), text }))
     }
@@ -63,6 +56,23 @@ impl ConfigSource {
     pub fn digest(&self) -> String {
         Sha256::digest(self.text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
     }
+}
+
+/// What a file holds that is obeyed; `None` where there is none.
+///
+/// # Errors
+/// Where it cannot be read, is no regular file, is longer than 1 MiB, belongs to another user, or can be
+/// written by one.
+pub(crate) fn read_own(path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
+    let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
+    let Some(file) = open(path).map_err(unreadable)? else { return Ok(None) };
+    check(path, &file)?;
+    let mut bytes = Vec::new();
+    file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(ConfigError::TooLong { path: path.to_owned() });
+    }
+    Ok(Some(bytes))
 }
 
 /// Opens without waiting, so that a FIFO in the file's place cannot hold us.
