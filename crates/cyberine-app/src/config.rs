@@ -5,6 +5,7 @@ mod check;
 mod criteria;
 mod document;
 mod hints;
+mod http;
 mod mail;
 mod money;
 mod names;
@@ -36,8 +37,8 @@ use offer::Layer;
 pub use offer::{Offer, Setting, offer_of};
 pub use prices::{PriceBook, PriceSource};
 pub use source::ConfigSource;
-pub use write::{Overwrite, Written, write_config};
 pub(crate) use source::read_own;
+pub use write::{Overwrite, Written, write_config};
 
 /// The one section of a project's file that needs no trust: it can only tighten.
 const BUDGET: &str = "budget";

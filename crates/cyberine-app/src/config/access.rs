@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::document::Document;
 use super::names::{Algorithm, Digest, Name, Tenant};
-use super::{ConfigError, ConfigSource};
+use super::{ConfigError, ConfigSource, http};
 use crate::home::Home;
 
 pub(super) const IDENTITY: &str = "identity";
@@ -181,6 +181,7 @@ impl AccessConfig {
             http: document.section(HTTP)?.unwrap_or_default(),
         };
         section.check(document)?;
+        http::check(&section.http, document)?;
         Ok(section)
     }
 
