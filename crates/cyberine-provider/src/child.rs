@@ -155,7 +155,7 @@ async fn follow(
                 TurnError::IdleTimeout { limit: limits.idle }
             });
         };
-        let Some(bytes) = chunk.map_err(|error| unreadable(&error, limits, quoter))? else { break };
+        let Some(bytes) = chunk.map_err(|error| unreadable(&error, quoter))? else { break };
         let pushed = session.push(&bytes, &mut events);
         out.send(&mut events).await;
         pushed?;
@@ -199,9 +199,9 @@ async fn conclude(
     outcome
 }
 
-fn unreadable(error: &OutputError, limits: &Limits, quoter: &Quoter) -> TurnError {
+fn unreadable(error: &OutputError, quoter: &Quoter) -> TurnError {
     match error {
-        OutputError::TooMuch { .. } => TurnError::TooLong { limit: limits.answer_bytes },
+        OutputError::TooMuch { limit } => TurnError::TooLong { limit: *limit },
         other => TurnError::Cut { detail: quoter.head(&other.to_string()) },
     }
 }

@@ -145,7 +145,9 @@ async fn check_answers(fixture: &dyn Fixture, provider: &dyn Provider) {
     let mut tight = fixture.turn(Scenario::Answers);
     tight.limits.answer_bytes = 1;
     let taken = take(provider, tight).await;
-    assert_eq!(taken.end, Some(Err(TurnError::TooLong { limit: 1 })), "the bound on the answer holds");
+    // A program's output has a limit of its own, which may be reached first.
+    let is_too_long = matches!(taken.end, Some(Err(TurnError::TooLong { .. })));
+    assert!(is_too_long, "the bound on the answer holds");
     assert!(taken.text.len() <= 1, "nothing beyond the bound is handed over");
 
     let cancelled = CancellationToken::new();

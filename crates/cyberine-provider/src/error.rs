@@ -85,8 +85,8 @@ pub enum TurnError {
         /// The limit.
         limit: Duration,
     },
-    /// The answer is longer than the limit.
-    #[error("the answer is longer than {limit} bytes")]
+    /// The answer, or all that came with it, is longer than its limit.
+    #[error("the answer, with what came beside it, is longer than {limit} bytes")]
     TooLong {
         /// The limit.
         limit: usize,
