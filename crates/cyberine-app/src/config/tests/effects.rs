@@ -43,7 +43,8 @@ fn a_role_that_does_not_fit_a_project_s_own_provider_is_told_in_the_project_s_fi
     let program = "[providers.local]\nkind = \"command\"\ncommand = [\"x\"]\n";
     place.project(program).load();
     let fault = place.trust().fault();
-    let at = format!("{}:1:12: `[providers.local]` takes the place of", place.project.config_file().display());
+    let at =
+        format!("{}:1:12: `[providers.local]` takes the place of", place.project.config_file().display());
     assert!(fault.starts_with(&at), "{fault}");
     assert!(fault.contains("fallback_model` cannot be asked for"), "{fault}");
     assert!(fault.contains("another name here"), "{fault}");
