@@ -17,10 +17,6 @@ fn a_key_that_could_do_nothing_ends_with_its_place_and_what_to_do() {
     };
     // The two providers take six lines.
     refused(
-        "[budget.providers]\naa = 1\n",
-        &["config.toml:8:1: [budget.providers]: there is no provider `aa`", "did you mean `a`?"],
-    );
-    refused(
         "[orchestrate]\njudge_providers = [\"judge\"]\n",
         &["config.toml:8:1: `[orchestrate] judge_providers` names the provider `judge`"],
     );
@@ -57,7 +53,7 @@ fn a_key_that_could_do_nothing_ends_with_its_place_and_what_to_do() {
 fn what_has_no_effect_and_does_no_harm_is_a_hint() {
     let place = Place::with(&format!(
         "{}[orchestrate]\njudges = [\"consensus\"]\njudge_providers = [\"a\"]\nquorum = 5\n\
-         [budget.providers]\na = 1\n[bus]\nbackend = \"none\"\nretention_days = 3\n[presence]\nteam = \"red\"\n",
+         [budget.providers]\na = 1\naa = 1\n[bus]\nbackend = \"none\"\nretention_days = 3\n[presence]\nteam = \"red\"\n",
         [shell("a", "cat"), shell("b", "cat")].concat()
     ));
     let said = place.run(&["doctor"]);
@@ -67,13 +63,14 @@ fn what_has_no_effect_and_does_no_harm_is_a_hint() {
         "`[orchestrate] judge_providers` is read by `cyberine judge selftest` only",
         "`[orchestrate] quorum` is 5, and there are 2 candidates",
         "`[budget.providers] a` limits nothing: the provider costs nothing",
+        "`[budget.providers] aa` of the home limits nothing here: there is no provider of that name; did you mean `a`? It is right where another project has one",
         "`[bus] retention_days` has no effect",
         "`[presence]` has no effect",
     ]) {
         assert!(hint.starts_with(begins), "{begins}: {hint}");
     }
-    assert_eq!(hints.len(), 5, "{said:?}");
-    assert_eq!(place.run(&["doctor", "--json"]).json()["hints"].as_array().unwrap().len(), 5);
+    assert_eq!(hints.len(), 6, "{said:?}");
+    assert_eq!(place.run(&["doctor", "--json"]).json()["hints"].as_array().unwrap().len(), 6);
     let plain = Place::with(&shell("a", "cat")).run(&["doctor"]);
     assert!(!plain.out.contains("hint "), "{plain:?}");
 }

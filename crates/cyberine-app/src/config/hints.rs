@@ -31,9 +31,10 @@ impl Config {
         let unknown = self.budget.own.providers.keys().filter(|name| !known.contains(&name.as_str()));
         let hint = |name: &String| {
             let advice = advice(name, &known);
+            let stop = if advice.ends_with('?') { "" } else { "." };
             format!(
-                "`[budget.providers] {name}` of the home limits nothing here: there is no provider of that name{advice}. \
-                 It is right where another project has one"
+                "`[budget.providers] {name}` of the home limits nothing here: there is no provider of that \
+                 name{advice}{stop} It is right where another project has one"
             )
         };
         unknown.map(hint).collect()

@@ -23,8 +23,8 @@ use cyberine_run_store::{
     Tick,
 };
 use cyberine_server::{
-    Background, Call, ClientCapabilities, Log, Outcome, OutlivesReply, Progress, ProgressSink, ProgressUpdate,
-    ToolResult, ToolSet,
+    Background, Call, ClientCapabilities, Log, Outcome, OutlivesReply, Progress, ProgressSink,
+    ProgressUpdate, ToolResult, ToolSet,
 };
 use cyberine_types::{
     Billing, Caller, ClientInfo, Clock as _, Identity, InstanceId, Principal, RunId, SystemClock, Usd,
