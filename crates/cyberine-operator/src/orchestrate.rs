@@ -23,6 +23,10 @@ const NAMED: usize = 12;
 const LEAVING: Duration = Duration::from_millis(250);
 /// How many characters a note may have.
 const NOTE: usize = 600;
+/// How long a run of an earlier call may take to begin, or to be settled by who finds its server dead.
+const BEGINNING: Duration = Duration::from_secs(2);
+/// How long it is not looked at meanwhile.
+const GLANCE: Duration = Duration::from_millis(50);
 
 /// Who asks for a run, and how they hear of it.
 pub(crate) struct Asked {
@@ -160,9 +164,24 @@ async fn dispatch(
     services.supervisor.kept(dispatching).await.map_err(stopped)?
 }
 
-/// The run of an earlier call with the same key, after a look whether its runner is still alive.
+/// The run of an earlier call with the same key, after a look whether its runner is still alive. One
+/// that has not begun is about to begin, or somebody else is about to settle it: that is waited for, so
+/// that no run is taken for the call's own of which nothing comes.
 async fn earlier(services: &Services, draft: &Draft) -> Result<Option<Run>, String> {
-    if draft.shared { services.look(draft.run()?).await } else { Ok(None) }
+    if !draft.shared {
+        return Ok(None);
+    }
+    let id = draft.run()?;
+    let until = tokio::time::Instant::now() + BEGINNING;
+    loop {
+        let run = services.look(id).await?;
+        let Some(queued) = run.as_ref().filter(|run| run.state == RunState::Queued) else { return Ok(run) };
+        let patience = until.saturating_duration_since(tokio::time::Instant::now());
+        if patience.is_zero() {
+            return Ok(run);
+        }
+        services.store.changed(id, queued.next_seq - 1, patience.min(GLANCE)).await;
+    }
 }
 
 /// Whether the run failed before anybody was asked: nothing was done, and nothing was paid for.
