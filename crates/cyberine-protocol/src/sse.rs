@@ -87,7 +87,7 @@ mod tests {
             let (mut arrived, mut rest, mut cuts) = (Vec::new(), &out[..], cuts.into_iter().cycle());
             while !rest.is_empty() {
                 let (now, later) = rest.split_at(cuts.next().unwrap_or(1).min(rest.len()));
-                arrived.extend(decoder.push(now).unwrap());
+                decoder.push(now, &mut arrived).unwrap();
                 rest = later;
             }
             let data: Vec<&[u8]> = arrived.iter().map(|event| &*event.data).collect();

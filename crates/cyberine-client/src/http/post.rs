@@ -113,6 +113,8 @@ struct Streaming {
     /// Messages that have come.
     ready: VecDeque<Vec<u8>>,
     limit: usize,
+    /// An event was longer than that: what came before it is given, and nothing after.
+    too_long: bool,
 }
 
 fn events(request: RequestBuilder, pause: Duration, limit: usize) -> BoxStream<'static, Event> {
@@ -156,7 +158,7 @@ async fn answered(response: Response, limit: usize) -> Option<(Event, Stage)> {
     match kind(&response) {
         Kind::Stream => {
             let decoder = SseDecoder::new(limit);
-            Streaming { response, decoder, ready: VecDeque::new(), limit }.next().await
+            Streaming { response, decoder, ready: VecDeque::new(), limit, too_long: false }.next().await
         }
         Kind::Json => match body(response, limit).await {
             Ok(message) => Some((Event::Message(message), Stage::Over)),
@@ -214,21 +216,23 @@ impl Streaming {
             if let Some(message) = self.ready.pop_front() {
                 return Some((Event::Message(message), Stage::Streaming(self)));
             }
+            if self.too_long {
+                let why = Some(ClientError::TooMuch { limit: self.limit });
+                return Some((Event::Over { resume: None, why }, Stage::Over));
+            }
             let why = match self.response.chunk().await {
-                Ok(Some(bytes)) => match self.decoder.push(&bytes) {
-                    Ok(events) => {
-                        let messages = events.into_iter().filter(SseEvent::is_message);
-                        self.ready.extend(messages.map(|event| event.data));
-                        continue;
-                    }
-                    Err(_) => Some(ClientError::TooMuch { limit: self.limit }),
-                },
+                Ok(Some(bytes)) => {
+                    let mut events = Vec::new();
+                    self.too_long = self.decoder.push(&bytes, &mut events).is_err();
+                    let messages = events.into_iter().filter(SseEvent::is_message);
+                    self.ready.extend(messages.map(|event| event.data));
+                    continue;
+                }
                 // What breaks a stream is told only where it cannot be taken up.
                 Ok(None) => None,
                 Err(_) => Some(ClientError::Cut),
             };
-            let resume = self.resume().filter(|_| !matches!(why, Some(ClientError::TooMuch { .. })));
-            return Some((Event::Over { resume, why }, Stage::Over));
+            return Some((Event::Over { resume: self.resume(), why }, Stage::Over));
         }
     }
 

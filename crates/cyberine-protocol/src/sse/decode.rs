@@ -9,11 +9,13 @@ const KEPT: usize = 64 * 1024;
 /// ```
 /// use cyberine_protocol::sse::SseDecoder;
 ///
-/// let mut decoder = SseDecoder::new(1024);
-/// assert!(decoder.push(b"id: 7\ndata: {\"jsonrpc\"").unwrap().is_empty());
-/// let events = decoder.push(b":\"2.0\"}\n\n").unwrap();
+/// let (mut decoder, mut events) = (SseDecoder::new(1024), Vec::new());
+/// decoder.push(b"id: 7\ndata: {\"jsonrpc\"", &mut events)?;
+/// assert!(events.is_empty());
+/// decoder.push(b":\"2.0\"}\n\n", &mut events)?;
 /// assert_eq!(events[0].data, br#"{"jsonrpc":"2.0"}"#);
 /// assert_eq!(decoder.last_event_id(), "7");
+/// # Ok::<(), cyberine_protocol::sse::SseError>(())
 /// ```
 #[derive(Debug)]
 pub struct SseDecoder {
@@ -29,7 +31,11 @@ pub struct SseDecoder {
     id: String,
     last_event_id: String,
     retry_ms: Option<u64>,
+    foreign: Option<String>,
 }
+
+/// How much is kept of a line that no event stream would hold, in bytes.
+const FOREIGN: usize = 4096;
 
 /// How much of the byte order mark that a stream may begin with was there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +86,7 @@ impl SseDecoder {
             id: String::new(),
             last_event_id: String::new(),
             retry_ms: None,
+            foreign: None,
         }
     }
 
@@ -95,13 +102,19 @@ impl SseDecoder {
         self.retry_ms
     }
 
-    /// Takes the next bytes in and gives the events they complete. What is not complete when the stream
-    /// ends is none.
+    /// The first line that no event stream would hold, or its beginning, where there was one: what comes
+    /// may be something else.
+    #[must_use]
+    pub fn foreign(&self) -> Option<&str> {
+        self.foreign.as_deref()
+    }
+
+    /// Takes the next bytes in and adds the events they complete to `out`. What is not complete when the
+    /// stream ends is none.
     ///
     /// # Errors
-    /// An event is too long; those before it are lost with it.
-    pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<SseEvent>, SseError> {
-        let mut events = Vec::new();
+    /// An event is too long; those before it count.
+    pub fn push(&mut self, bytes: &[u8], out: &mut Vec<SseEvent>) -> Result<(), SseError> {
         let mut rest = self.past_mark(bytes)?;
         while let Some((&first, after)) = rest.split_first() {
             if std::mem::take(&mut self.returned) && first == b'\n' {
@@ -114,9 +127,22 @@ impl SseDecoder {
             let Some(end) = end else { break };
             self.returned = rest[end] == b'\r';
             rest = &rest[end + 1..];
-            events.extend(self.end_of_line()?);
+            out.extend(self.end_of_line()?);
         }
-        Ok(events)
+        Ok(())
+    }
+
+    /// Takes the end of the stream for that of the event that is not complete. The standard drops it;
+    /// servers exist that leave the last blank line out, so whoever asks for it judges whether it is whole.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push).
+    pub fn finish(&mut self, out: &mut Vec<SseEvent>) -> Result<(), SseError> {
+        if !self.line.is_empty() {
+            out.extend(self.end_of_line()?);
+        }
+        out.extend(self.end_of_event());
+        Ok(())
     }
 
     /// Skips the byte order mark at the beginning of the stream.
@@ -167,7 +193,12 @@ impl SseDecoder {
                 let number = std::str::from_utf8(value).ok().and_then(|digits| digits.parse().ok());
                 self.retry_ms = number.or(self.retry_ms);
             }
-            // A comment has no name; other fields mean nothing.
+            // A comment has no name; an id or a delay that is none changes nothing.
+            b"" | b"id" | b"retry" => {}
+            _ if self.foreign.is_none() => {
+                let start = &line[..line.len().min(FOREIGN)];
+                self.foreign = Some(String::from_utf8_lossy(start).into_owned());
+            }
             _ => {}
         }
         self.line = line;
@@ -197,7 +228,7 @@ mod tests {
             let mut decoder = SseDecoder::new(100);
             let mut events = Vec::new();
             for part in parts {
-                events.extend(decoder.push(part).unwrap());
+                decoder.push(part, &mut events).unwrap();
             }
             let text = |event: SseEvent| (event.kind, String::from_utf8(event.data).unwrap());
             let events = events.into_iter().map(text).collect::<Vec<_>>();
@@ -254,15 +285,36 @@ mod tests {
     }
 
     #[test]
+    fn an_event_without_its_blank_line_comes_at_the_end_for_who_asks() {
+        let (mut decoder, mut out) = (SseDecoder::new(64), Vec::new());
+        decoder.push(b"data: [DONE]", &mut out).unwrap();
+        assert_eq!(out, []);
+        decoder.finish(&mut out).unwrap();
+        assert_eq!(out, [SseEvent { data: b"[DONE]".to_vec(), kind: String::new() }]);
+    }
+
+    #[test]
+    fn what_is_no_event_stream_is_remembered() {
+        let (mut decoder, mut out) = (SseDecoder::new(64), Vec::new());
+        decoder.push(b": a comment\nid: x\0\nretry: soon\n<html>\n<body>\n", &mut out).unwrap();
+        assert_eq!((decoder.foreign(), out), (Some("<html>"), vec![]));
+    }
+
+    #[test]
     fn what_is_too_long_is_refused_and_kept_nowhere() {
-        let mut decoder = SseDecoder::new(8);
-        assert_eq!(decoder.push(b"data: 12345678\n\n").unwrap().len(), 1);
+        let (mut decoder, mut events) = (SseDecoder::new(8), Vec::new());
+        assert!(decoder.push(b"data: 12345678\n\ndata: 123456789\n", &mut events).is_err());
+        assert_eq!(events.len(), 1, "what came before counts");
         for stream in ["data: 123456789\n", ":comment that does not end", "data: 1234\ndata: 5678\n"] {
             let mut decoder = SseDecoder::new(8);
-            assert_eq!(decoder.push(stream.as_bytes()), Err(SseError { limit: 8 }), "{stream}");
+            assert_eq!(
+                decoder.push(stream.as_bytes(), &mut Vec::new()),
+                Err(SseError { limit: 8 }),
+                "{stream}"
+            );
         }
         let mut endless = SseDecoder::new(8);
-        assert!((0..100).any(|_| endless.push(b"data:\n").is_err()), "line feeds count too");
+        assert!((0..100).any(|_| endless.push(b"data:\n", &mut Vec::new()).is_err()), "line feeds count too");
     }
 
     proptest! {
@@ -272,8 +324,10 @@ mod tests {
         ) {
             let mut decoder = SseDecoder::new(32);
             let mut at_once = SseDecoder::new(32);
-            let pieces: Result<Vec<_>, _> = bytes.chunks(3).map(|part| decoder.push(part)).collect();
-            prop_assert_eq!(pieces.map(|events| events.concat()), at_once.push(&bytes));
+            let (mut pieces, mut whole) = (Vec::new(), Vec::new());
+            let outcome = bytes.chunks(3).try_for_each(|part| decoder.push(part, &mut pieces));
+            prop_assert_eq!(outcome, at_once.push(&bytes, &mut whole));
+            prop_assert_eq!(pieces, whole);
         }
     }
 }
