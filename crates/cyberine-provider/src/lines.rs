@@ -5,6 +5,44 @@ use serde_json::Value;
 use crate::error::TurnError;
 use crate::json;
 use crate::quote::Quoter;
+use crate::wire::{Wire, WireEvent};
+
+/// A wire whose stream is one message a line, up to the one that ends the turn.
+pub(crate) trait MessageWire: Wire {
+    /// What splits its stream.
+    fn lines(&mut self) -> &mut MessageLines;
+
+    /// Takes one message.
+    fn take(&mut self, message: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError>;
+
+    /// Takes the messages that `bytes` complete.
+    fn read(&mut self, bytes: &[u8], out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        let mut messages = Vec::new();
+        self.lines().push(bytes, &mut messages);
+        self.take_all(messages, out)
+    }
+
+    /// Takes what the end of the stream completes.
+    fn read_rest(&mut self, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        let mut messages = Vec::new();
+        self.lines().finish(&mut messages);
+        self.take_all(messages, out)
+    }
+
+    /// What comes after the end of the turn is not looked at.
+    fn take_all(
+        &mut self,
+        messages: Vec<Result<Value, TurnError>>,
+        out: &mut Vec<WireEvent>,
+    ) -> Result<(), TurnError> {
+        for message in messages {
+            if !self.is_over() {
+                self.take(&message?, out)?;
+            }
+        }
+        Ok(())
+    }
+}
 
 /// Splits a stream into messages. A line that is none is passed over, such as a word of a library; one
 /// that begins like a message and cannot be read, or is too long, is a failure: nobody knows what of

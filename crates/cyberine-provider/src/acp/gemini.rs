@@ -8,7 +8,7 @@ use super::words;
 use crate::cost::Counted;
 use crate::error::TurnError;
 use crate::lenient::Figures;
-use crate::lines::MessageLines;
+use crate::lines::{MessageLines, MessageWire};
 use crate::port::{StopReason, ToolCall};
 use crate::quote::Quoter;
 use crate::said::Answer;
@@ -44,19 +44,6 @@ impl GeminiParser {
             result: None,
             stderr: String::new(),
         }
-    }
-
-    fn take(
-        &mut self,
-        messages: Vec<Result<Value, TurnError>>,
-        out: &mut Vec<WireEvent>,
-    ) -> Result<(), TurnError> {
-        for message in messages {
-            if self.result.is_none() {
-                self.line(&message?, out)?;
-            }
-        }
-        Ok(())
     }
 
     fn line(&mut self, line: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
@@ -102,11 +89,19 @@ impl GeminiParser {
     }
 }
 
+impl MessageWire for GeminiParser {
+    fn lines(&mut self) -> &mut MessageLines {
+        &mut self.lines
+    }
+
+    fn take(&mut self, message: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        self.line(message, out)
+    }
+}
+
 impl Wire for GeminiParser {
     fn push(&mut self, bytes: &[u8], out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
-        let mut messages = Vec::new();
-        self.lines.push(bytes, &mut messages);
-        self.take(messages, out)
+        self.read(bytes, out)
     }
 
     fn is_over(&self) -> bool {
@@ -114,9 +109,7 @@ impl Wire for GeminiParser {
     }
 
     fn finish(&mut self, end: End, out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError> {
-        let mut messages = Vec::new();
-        self.lines.finish(&mut messages);
-        self.take(messages, out)?;
+        self.read_rest(out)?;
         let exit = match end {
             End::Exit(exit) => Some(exit),
             End::Closed => None,

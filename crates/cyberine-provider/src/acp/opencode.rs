@@ -11,7 +11,7 @@ use crate::cost::Counted;
 use crate::error::TurnError;
 use crate::fault::{self, Fault};
 use crate::lenient::Figures;
-use crate::lines::MessageLines;
+use crate::lines::{MessageLines, MessageWire};
 use crate::port::{StopReason, ToolCall};
 use crate::quote::Quoter;
 use crate::said::{Answer, Fruitless};
@@ -48,17 +48,6 @@ impl OpencodeParser {
             reason: None,
             failure: None,
         }
-    }
-
-    fn take(
-        &mut self,
-        messages: Vec<Result<Value, TurnError>>,
-        out: &mut Vec<WireEvent>,
-    ) -> Result<(), TurnError> {
-        for message in messages {
-            self.line(&message?, out)?;
-        }
-        Ok(())
     }
 
     fn line(&mut self, line: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
@@ -136,11 +125,19 @@ impl OpencodeParser {
     }
 }
 
+impl MessageWire for OpencodeParser {
+    fn lines(&mut self) -> &mut MessageLines {
+        &mut self.lines
+    }
+
+    fn take(&mut self, message: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        self.line(message, out)
+    }
+}
+
 impl Wire for OpencodeParser {
     fn push(&mut self, bytes: &[u8], out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
-        let mut messages = Vec::new();
-        self.lines.push(bytes, &mut messages);
-        self.take(messages, out)
+        self.read(bytes, out)
     }
 
     fn is_over(&self) -> bool {
@@ -149,9 +146,7 @@ impl Wire for OpencodeParser {
     }
 
     fn finish(&mut self, end: End, out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError> {
-        let mut messages = Vec::new();
-        self.lines.finish(&mut messages);
-        self.take(messages, out)?;
+        self.read_rest(out)?;
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }

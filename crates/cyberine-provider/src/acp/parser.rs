@@ -10,7 +10,7 @@ use super::{permission, words};
 use crate::cost::Counted;
 use crate::error::TurnError;
 use crate::lenient::Figures;
-use crate::lines::MessageLines;
+use crate::lines::{MessageLines, MessageWire};
 use crate::port::{StopReason, ToolCall};
 use crate::quote::Quoter;
 use crate::rpc::{Message, protocol, say};
@@ -85,19 +85,6 @@ impl AcpParser {
             stderr: String::new(),
             outcome: None,
         }
-    }
-
-    fn take(
-        &mut self,
-        messages: Vec<Result<Value, TurnError>>,
-        out: &mut Vec<WireEvent>,
-    ) -> Result<(), TurnError> {
-        for message in messages {
-            if self.outcome.is_none() {
-                self.message(&message?, out)?;
-            }
-        }
-        Ok(())
     }
 
     fn message(&mut self, message: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
@@ -328,15 +315,23 @@ impl AcpParser {
     }
 }
 
+impl MessageWire for AcpParser {
+    fn lines(&mut self) -> &mut MessageLines {
+        &mut self.lines
+    }
+
+    fn take(&mut self, message: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        self.message(message, out)
+    }
+}
+
 impl Wire for AcpParser {
     fn begin(&mut self, out: &mut Vec<WireEvent>) {
         say(&message::initialize(0), out);
     }
 
     fn push(&mut self, bytes: &[u8], out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
-        let mut messages = Vec::new();
-        self.lines.push(bytes, &mut messages);
-        self.take(messages, out)
+        self.read(bytes, out)
     }
 
     fn is_over(&self) -> bool {
@@ -348,9 +343,7 @@ impl Wire for AcpParser {
     }
 
     fn finish(&mut self, end: End, out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError> {
-        let mut messages = Vec::new();
-        self.lines.finish(&mut messages);
-        self.take(messages, out)?;
+        self.read_rest(out)?;
         match self.outcome.take() {
             Some(outcome) => outcome,
             None => Err(self.missing(end)),

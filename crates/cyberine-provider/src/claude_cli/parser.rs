@@ -11,7 +11,7 @@ use super::tally::{Tally, tokens};
 use crate::cost::Counted;
 use crate::error::TurnError;
 use crate::fault::Fault;
-use crate::lines::MessageLines;
+use crate::lines::{MessageLines, MessageWire};
 use crate::port::{StopReason, ToolCall};
 use crate::quote::Quoter;
 use crate::wire::{End, Exit, Said, Wire, WireEvent};
@@ -65,19 +65,6 @@ impl StreamJsonParser {
             failure: String::new(),
             result: None,
         }
-    }
-
-    fn take(
-        &mut self,
-        messages: Vec<Result<Value, TurnError>>,
-        out: &mut Vec<WireEvent>,
-    ) -> Result<(), TurnError> {
-        for message in messages {
-            if self.result.is_none() {
-                self.line(&message?, out)?;
-            }
-        }
-        Ok(())
     }
 
     fn line(&mut self, line: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
@@ -266,6 +253,16 @@ fn delay(milliseconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(milliseconds / 1000.0).ok()
 }
 
+impl MessageWire for StreamJsonParser {
+    fn lines(&mut self) -> &mut MessageLines {
+        &mut self.lines
+    }
+
+    fn take(&mut self, message: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        self.line(message, out)
+    }
+}
+
 impl Wire for StreamJsonParser {
     fn begin(&mut self, out: &mut Vec<WireEvent>) {
         let prompt = std::mem::take(&mut self.prompt);
@@ -273,9 +270,7 @@ impl Wire for StreamJsonParser {
     }
 
     fn push(&mut self, bytes: &[u8], out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
-        let mut messages = Vec::new();
-        self.lines.push(bytes, &mut messages);
-        self.take(messages, out)
+        self.read(bytes, out)
     }
 
     fn is_over(&self) -> bool {
@@ -283,9 +278,7 @@ impl Wire for StreamJsonParser {
     }
 
     fn finish(&mut self, end: End, out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError> {
-        let mut messages = Vec::new();
-        self.lines.finish(&mut messages);
-        self.take(messages, out)?;
+        self.read_rest(out)?;
         match &self.result {
             // The exit status says nothing more: an empty answer exits with 0, and a program that
             // hangs after its result is killed.

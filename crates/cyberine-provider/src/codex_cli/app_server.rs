@@ -11,7 +11,7 @@ use super::item::{Items, text};
 use crate::cost::Counted;
 use crate::error::TurnError;
 use crate::lenient::Figures;
-use crate::lines::MessageLines;
+use crate::lines::{MessageLines, MessageWire};
 use crate::port::StopReason;
 use crate::quote::Quoter;
 use crate::rpc::{Message, protocol, say};
@@ -90,19 +90,6 @@ impl AppServerParser {
             complaint: None,
             outcome: None,
         }
-    }
-
-    fn take(
-        &mut self,
-        messages: Vec<Result<Value, TurnError>>,
-        out: &mut Vec<WireEvent>,
-    ) -> Result<(), TurnError> {
-        for message in messages {
-            if self.outcome.is_none() {
-                self.hear(&message?, out)?;
-            }
-        }
-        Ok(())
     }
 
     fn hear(&mut self, message: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
@@ -343,15 +330,23 @@ fn usage(total: &Value, figures: &mut Figures) -> Usage {
     }
 }
 
+impl MessageWire for AppServerParser {
+    fn lines(&mut self) -> &mut MessageLines {
+        &mut self.lines
+    }
+
+    fn take(&mut self, message: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        self.hear(message, out)
+    }
+}
+
 impl Wire for AppServerParser {
     fn begin(&mut self, out: &mut Vec<WireEvent>) {
         say(&message::initialize(Awaited::Initialize as u64), out);
     }
 
     fn push(&mut self, bytes: &[u8], out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
-        let mut messages = Vec::new();
-        self.lines.push(bytes, &mut messages);
-        self.take(messages, out)
+        self.read(bytes, out)
     }
 
     fn is_over(&self) -> bool {
@@ -363,9 +358,7 @@ impl Wire for AppServerParser {
     }
 
     fn finish(&mut self, end: End, out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError> {
-        let mut messages = Vec::new();
-        self.lines.finish(&mut messages);
-        self.take(messages, out)?;
+        self.read_rest(out)?;
         match self.outcome.take() {
             Some(outcome) => outcome,
             None => Err(self.missing(end)),

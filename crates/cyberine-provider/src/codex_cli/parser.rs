@@ -9,7 +9,7 @@ use super::item::{Items, text};
 use crate::cost::Counted;
 use crate::error::TurnError;
 use crate::lenient::Figures;
-use crate::lines::MessageLines;
+use crate::lines::{MessageLines, MessageWire};
 use crate::port::StopReason;
 use crate::quote::Quoter;
 use crate::wire::{End, Exit, Wire, WireEvent};
@@ -40,19 +40,6 @@ impl ExecParser {
             complaint: None,
             end: None,
         }
-    }
-
-    fn take(
-        &mut self,
-        messages: Vec<Result<Value, TurnError>>,
-        out: &mut Vec<WireEvent>,
-    ) -> Result<(), TurnError> {
-        for message in messages {
-            if self.end.is_none() {
-                self.event(&message?, out)?;
-            }
-        }
-        Ok(())
     }
 
     fn event(&mut self, event: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
@@ -141,11 +128,19 @@ fn usage(usage: &Value, figures: &mut Figures) -> Usage {
     }
 }
 
+impl MessageWire for ExecParser {
+    fn lines(&mut self) -> &mut MessageLines {
+        &mut self.lines
+    }
+
+    fn take(&mut self, message: &Value, out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
+        self.event(message, out)
+    }
+}
+
 impl Wire for ExecParser {
     fn push(&mut self, bytes: &[u8], out: &mut Vec<WireEvent>) -> Result<(), TurnError> {
-        let mut messages = Vec::new();
-        self.lines.push(bytes, &mut messages);
-        self.take(messages, out)
+        self.read(bytes, out)
     }
 
     fn is_over(&self) -> bool {
@@ -153,9 +148,7 @@ impl Wire for ExecParser {
     }
 
     fn finish(&mut self, end: End, out: &mut Vec<WireEvent>) -> Result<StopReason, TurnError> {
-        let mut messages = Vec::new();
-        self.lines.finish(&mut messages);
-        self.take(messages, out)?;
+        self.read_rest(out)?;
         match &self.end {
             // The exit status says nothing more: an empty answer exits with 0.
             Some(Ok(())) => Ok(StopReason::EndTurn),
