@@ -333,7 +333,7 @@ impl Connection {
     /// says enough where it was the server.
     fn given_up(&self, key: RequestKey) {
         if self.kind == Kind::Exchange {
-            let ended = "the server, or the session, has ended before the answer; ask again";
+            let ended = "the server, or the session, has ended before the answer; whether this was carried out is not known";
             self.finish(key, Err(RpcError::own(ENDED, ended)), Flush::Now);
         }
     }
